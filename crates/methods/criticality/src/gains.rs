@@ -1,6 +1,7 @@
 //! What fixing each finding would give: a replay for each.
 
 mod cores;
+mod spinning;
 mod teams;
 
 use std::collections::BTreeMap;
@@ -19,8 +20,7 @@ use holdup_replay::{
 
 use crate::diagnose::is_seen_throughout;
 use crate::findings::{BUSY_CORES, Tasks as RecordedTasks, mostly_called, rank};
-use crate::scarcity::part;
-use crate::{Curve, CurvePoint, Diagnosis, Finding, FindingKind, Gain, NobodyCause, WhatIf};
+use crate::{Curve, CurvePoint, Diagnosis, Finding, FindingKind, Gain, WhatIf};
 
 /// What is predicted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -116,10 +116,15 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     let left_to_gain = left_of_busy_cores(process, diagnosis);
     let in_time = replayer.budget(Budget::of_run(timeline.wall()));
     let mut budget = if depth.all_gains { Budget::unlimited() } else { in_time.clone() };
-    let ways: Vec<Vec<Fix>> =
-        diagnosis.findings.iter().map(|finding| case.ways(diagnosis, finding)).collect();
-    for (finding, ways) in diagnosis.findings.iter_mut().zip(&ways) {
-        let is_bounded = case.smaller_teams.is_some() || left_to_gain.is_some();
+    let without_spinning = spinning::gains(process, diagnosis);
+    let known = diagnosis.findings.iter().zip(&without_spinning);
+    let ways = |(finding, awake): (&Finding, &Option<Gain>)| match awake {
+        Some(_) => Vec::new(),
+        None => case.ways(diagnosis, finding),
+    };
+    let ways: Vec<Vec<Fix>> = known.map(ways).collect();
+    for ((finding, ways), awake) in diagnosis.findings.iter_mut().zip(&ways).zip(&without_spinning) {
+        let is_bounded = case.smaller_teams.is_some() || left_to_gain.is_some() || awake.is_some();
         if ways.is_empty() && !is_bounded && finding.kind == FindingKind::Oversubscription {
             finding.notes.push(SEVERAL_SORTS.to_owned());
         }
@@ -185,9 +190,11 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     case.tell_of_more_cores(diagnosis, &mut budget);
     case.find_chains_of_pauses(&mut diagnosis.findings, &fixes, &mut budget);
     let mut by_no_replay = Nanos::ZERO;
-    let by_sleeping = by_sleeping(diagnosis);
-    for (finding, asleep) in diagnosis.findings.iter_mut().zip(by_sleeping) {
-        if let Some(gain) = case.larger_chunks(finding, diagnosis.workers).or(asleep) {
+    for (finding, awake) in diagnosis.findings.iter_mut().zip(without_spinning) {
+        if finding.kind == FindingKind::Oversubscription && awake.is_some() && case.smaller_teams.is_none() {
+            finding.notes.insert(0, spinning::ONE_GAIN.to_owned());
+        }
+        if let Some(gain) = case.larger_chunks(finding, diagnosis.workers).or(awake) {
             finding.gain = Some(gain);
         }
         if finding.kind == FindingKind::Oversubscription
@@ -246,38 +253,6 @@ fn bound_by_busy_cores(finding: &mut Finding, left: Nanos, efficiency: f64) {
         percent(efficiency)
     );
 }
-
-/// What it saves, by finding, if threads sleep that spin and have the cores which threads with work lack: the time in which none of these
-/// had one; at most what a single thread lacked.
-fn by_sleeping(diagnosis: &Diagnosis) -> Vec<Option<Gain>> {
-    let spins = |finding: &Finding| {
-        finding.kind == FindingKind::Spin && finding.object.is_none() && finding.gain.is_none()
-    };
-    let spun: Nanos =
-        diagnosis.findings.iter().filter(|finding| spins(finding)).map(|finding| finding.cost).sum();
-    let none_at_work: f64 = diagnosis
-        .criticality
-        .nobody
-        .iter()
-        .filter(|(cause, _)| *cause == NobodyCause::RunQueue)
-        .map(|(_, time)| time)
-        .sum();
-    // Of what others had the cores for, as large a part as they used of the CPUs' time.
-    let kept = none_at_work * (1.0 - diagnosis.others.clamp(0.0, 1.0));
-    let most = diagnosis.threads.iter().map(|thread| thread.descheduled).max().unwrap_or(Nanos::ZERO);
-    // A runtime's threads that spin have a finding with that time, if they have the cores.
-    let is_said = |finding: &Finding| finding.kind == FindingKind::Spin && finding.gain.is_some();
-    let matters = kept >= LEAST_KEPT * diagnosis.wall.get() as f64 && !diagnosis.findings.iter().any(is_said);
-    let gain = |finding: &Finding| {
-        let times = [kept, none_at_work, none_at_work.max(most.get() as f64)];
-        let [low, time, high] = times.map(|time| part(Nanos::new(time as u64), finding.cost, spun));
-        Gain { time, low, high, expression: String::new(), capped_by: None }
-    };
-    diagnosis.findings.iter().map(|finding| (matters && spins(finding)).then(|| gain(finding))).collect()
-}
-
-/// Threads with work are kept from all cores for at least this share of the time, if that is said.
-const LEAST_KEPT: f64 = 0.03;
 
 /// Says where a finding is fixed by the same change as one before it: to fix both gives no more.
 fn tell_shared_gains(findings: &mut [Finding]) {
