@@ -3,7 +3,8 @@
 //! What a thread in such a loop waits for is not known, so that no replay tells how long it would wait if the others had the cores. But
 //! while cores are busy all the time, what the program takes is its work, which samples tell from the spinning.
 
-use holdup_model::{Doing, Nanos, Process, Site};
+use holdup_model::{Doing, Nanos, Process, Site, ThreadId};
+use holdup_replay::sort_of;
 
 use crate::scarcity::part;
 use crate::{Diagnosis, Finding, FindingKind, Gain, NobodyCause};
@@ -42,7 +43,7 @@ pub(super) fn gains(process: &Process, diagnosis: &Diagnosis) -> Vec<Option<Gain
     };
     let fewer = work.as_ref().map(|work| work.saved(&kept, work.by_fewer_threads()));
     let gain = |finding: &Finding| match finding.kind {
-        FindingKind::Oversubscription => fewer.clone(),
+        FindingKind::Oversubscription => fewer.clone().filter(|_| do_the_same(process, &finding.threads)),
         _ if spins(finding) => asleep.as_ref().map(|gain| {
             let [time, low, high] =
                 [gain.time, gain.low, gain.high].map(|time| part(time, finding.cost, spun));
@@ -51,6 +52,14 @@ pub(super) fn gains(process: &Process, diagnosis: &Diagnosis) -> Vec<Option<Gain
         _ => None,
     };
     diagnosis.findings.iter().map(gain).collect()
+}
+
+/// True if any of these threads could do the work of another one. Main may do its part beside those that it starts.
+fn do_the_same(process: &Process, threads: &[ThreadId]) -> bool {
+    let mut sorts =
+        threads.iter().filter(|thread| thread.index() != 0).map(|&thread| sort_of(process, thread));
+    let first = sorts.next().flatten();
+    first.is_some() && sorts.all(|sort| sort == first)
 }
 
 fn gain(low: f64, time: f64, high: f64) -> Gain {
@@ -182,7 +191,7 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdup_model::{Doing, Frame, Sample, ThreadId, Time};
+    use holdup_model::{Frame, Sample, Time};
 
     /// Threads of a process by how many samples of 5 ms they have of work and of waiting in a loop.
     fn process(threads: &[(u32, u32)]) -> Process {
@@ -238,6 +247,19 @@ mod tests {
         // Threads that only spin do no part of it.
         let [fewer, asleep] = saved(&[(100, 0), (0, 50), (0, 50)], two(500.0)).expect("enough samples");
         assert_eq!([ms(&fewer), ms(&asleep)], [0.0; 2]);
+    }
+
+    #[test]
+    fn no_thread_can_do_what_one_of_another_sort_does() {
+        let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(1));
+        for name in ["main", "reader", "reader", "writer"] {
+            process.add_thread(name, Time::from_nanos(0), None);
+        }
+        let same = |threads: &[u32]| {
+            do_the_same(&process, &threads.iter().copied().map(ThreadId::new).collect::<Vec<_>>())
+        };
+        assert!(same(&[0, 1, 2]) && same(&[1, 2]));
+        assert!(!same(&[0, 1, 2, 3]) && !same(&[0]));
     }
 
     #[test]
