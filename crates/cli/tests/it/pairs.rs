@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use holdup_compare::{Against, Budget, Ledger, Missing, compare, judge, parse_budget};
-use holdup_criticality::{Depth, Diagnosis, FindingKind, diagnose, predict_gains};
+use holdup_criticality::{Depth, Diagnosis, Finding, FindingKind, diagnose, predict_gains};
 use holdup_export::{TableFormat, Weight};
 use holdup_feed::Prepared;
 use holdup_model::counts::SectionKind;
@@ -158,6 +158,10 @@ fn findings_and_what_ifs() {
         let Ok(replayer) = Replayer::of(process, &timeline, cores) else { continue };
         let what_if = told.diagnosis().what_if.as_ref();
         assert_eq!(what_if.map(|what_if| what_if.replayed), Some(replayer.replayed()), "{}", told.name);
+        let spins_by_no_replay = |finding: &Finding| {
+            let gain = finding.gain.as_ref();
+            finding.kind == FindingKind::Spin && gain.is_some_and(|gain| gain.expression.is_empty())
+        };
         for finding in &told.diagnosis().findings {
             let Some(gain) = &finding.gain else { continue };
             if gain.expression.is_empty() {
@@ -166,6 +170,7 @@ fn findings_and_what_ifs() {
                     FindingKind::Tasks | FindingKind::Spin => true,
                     FindingKind::Oversubscription => {
                         process.openmp.regions.iter().any(|region| region.size > cores)
+                            || told.diagnosis().findings.iter().any(spins_by_no_replay)
                     }
                     _ => false,
                 };
