@@ -184,7 +184,10 @@ fn a_recording_that_is_cut_off_anywhere() {
     let cut = stage.path("cut.holdup");
     let mut named = 0;
     for part in 0..PARTS {
-        let rest = &whole[..whole.len() * part / PARTS];
+        let length = whole.len() * part / PARTS;
+        // What ends between two frames that come after the end of the run looks whole: one byte less does not.
+        let is_border = length > 0 && frames(&whole[..length]).len() > frames(&whole[..length - 1]).len();
+        let rest = &whole[..length - usize::from(is_border)];
         fs::write(&cut, rest).expect("write");
         let ended = report(&cut, &[]);
         match tell(rest) {
