@@ -6,7 +6,7 @@ use std::ops::Range;
 use holdup_model::{Block, Call, Nanos, ObjectId, ObjectKind, Process, ThreadId, Time, Wait};
 
 /// A process that was joined with others.
-pub(crate) struct Life {
+pub(crate) struct JoinedProcess {
     pub pid: u32,
     pub parent_pid: u32,
     /// Which of the threads are its own.
@@ -20,8 +20,8 @@ pub(crate) struct Life {
 const TAKEN_APART: Nanos = Nanos::new(5_000_000);
 
 /// Makes waits of calls that the end of a child ended. The processes are in order of their threads.
-pub(crate) fn wait_for_ends(process: &mut Process, lives: &[Life]) {
-    let mut children: BTreeMap<u32, Vec<(Time, &Life)>> = BTreeMap::new();
+pub(crate) fn wait_for_ends(process: &mut Process, lives: &[JoinedProcess]) {
+    let mut children: BTreeMap<u32, Vec<(Time, &JoinedProcess)>> = BTreeMap::new();
     for life in lives.iter().filter(|life| life.pid != life.parent_pid) {
         children.entry(life.parent_pid).or_default().extend(life.end.map(|end| (end, life)));
     }
@@ -83,7 +83,7 @@ mod tests {
             cpu_begin: None,
             cpu_end: None,
         });
-        let life = |pid: u32, parent_pid: u32| Life {
+        let life = |pid: u32, parent_pid: u32| JoinedProcess {
             pid,
             parent_pid,
             threads: pid - 7..pid - 6,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use holdup_model::names::program_of;
 use holdup_model::{LostEvents, ObjectId, ObjectKind, Process, SiteId, ThreadId, Time};
 
-use crate::children::{Life, wait_for_ends};
+use crate::children::{JoinedProcess, wait_for_ends};
 
 /// A process with what tells its shared objects apart, whichever process looks.
 pub(crate) struct Member {
@@ -82,7 +82,7 @@ fn root(group: &[usize], mut index: usize) -> usize {
 #[derive(Default)]
 struct Joined {
     process: Option<Process>,
-    lives: Vec<Life>,
+    lives: Vec<JoinedProcess>,
     /// Two kinds of objects can lie at one address: what is in a pipe, and the room in it.
     known: BTreeMap<(String, ObjectKind), ObjectId>,
 }
@@ -99,7 +99,7 @@ impl Joined {
     fn add(&mut self, member: Member) {
         let Member { process: mut other, keys, executed, ended, .. } = member;
         let before = self.process.as_ref().map_or(0, |process| process.threads.len() as u32);
-        self.lives.push(Life {
+        self.lives.push(JoinedProcess {
             pid: other.pid,
             parent_pid: other.parent_pid,
             threads: before..before + other.threads.len() as u32,
