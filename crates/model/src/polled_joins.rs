@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::time::within;
-use crate::{Call, Nanos, Process, Segment, State, ThreadId, Time, Timeline};
+use crate::{Call, Nanos, ObjectId, Process, Segment, State, ThreadId, Time, Timeline, Wake};
 
 /// So many sleeps in a row are a loop, at least.
 const LEAST_SLEEPS: usize = 4;
@@ -85,7 +85,10 @@ fn runs_of_sleeps(process: &Process, timeline: &Timeline, thread: ThreadId) -> V
     if sleeps < LEAST_SLEEPS || acts.is_empty() {
         return Vec::new();
     }
-    acts.extend(process.wakes.iter().filter(|wake| wake.thread == thread).map(|wake| wake.time));
+    // Whoever gives a lock back, such as Python's around each sleep, gives nobody anything to do.
+    let is_lock = |object: ObjectId| timeline.roles.kinds[object.index()].is_lock();
+    let gives = |wake: &&Wake| wake.thread == thread && !is_lock(wake.object);
+    acts.extend(process.wakes.iter().filter(gives).map(|wake| wake.time));
     acts.sort_unstable();
     let acts_between = |from: Time, until: Time| {
         acts.partition_point(|&act| act < until) > acts.partition_point(|&act| act < from)

@@ -1,4 +1,5 @@
-//! Who waits for a process that is reported with it waits for its first thread, whatever the call.
+//! A process that is reported with the one that started it is a thread of that one: its parent's first thread started its first one, and
+//! who waits for it waits for that, whatever the call.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,6 +19,18 @@ pub(crate) struct JoinedProcess {
 /// So long after a process said that it ends its memory may be taken apart, and whoever waits for something else that its end brings
 /// (a signal, the end of what it wrote) goes on.
 const TAKEN_APART: Nanos = Nanos::new(5_000_000);
+
+/// Processes that a joined one started are its threads' children: their first threads have its first thread as their parent, since
+/// nothing tells which of its threads started them. The processes are in order of their threads.
+pub(crate) fn start_children(process: &mut Process, lives: &[JoinedProcess]) {
+    for (index, life) in lives.iter().enumerate() {
+        let parent = lives[..index].iter().rev().find(|before| before.pid == life.parent_pid);
+        if let (Some(parent), false) = (parent, life.threads.is_empty()) {
+            let first = &mut process.threads[life.threads.start as usize];
+            first.parent.get_or_insert(ThreadId::new(parent.threads.start));
+        }
+    }
+}
 
 /// Makes waits of calls that the end of a child ended. The processes are in order of their threads.
 pub(crate) fn wait_for_ends(process: &mut Process, lives: &[JoinedProcess]) {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use holdup_model::names::program_of;
 use holdup_model::{LostEvents, ObjectId, ObjectKind, Process, SiteId, ThreadId, Time};
 
-use crate::children::{JoinedProcess, wait_for_ends};
+use crate::children::{JoinedProcess, start_children, wait_for_ends};
 
 /// A process with what tells its shared objects apart, whichever process looks.
 pub(crate) struct Member {
@@ -91,6 +91,7 @@ impl Joined {
     fn whole(self) -> Option<Process> {
         let mut process = self.process?;
         if self.lives.len() > 1 {
+            start_children(&mut process, &self.lives);
             wait_for_ends(&mut process, &self.lives);
         }
         Some(process)
@@ -354,6 +355,8 @@ mod tests {
         let processes = join(forks_and_waits().into());
         let [process] = processes.as_slice() else { panic!("one program") };
         assert_eq!((process.joined.as_slice(), process.waits.len(), process.blocks.len()), (&[8][..], 1, 1));
+        let parents: Vec<_> = process.threads.iter().map(|thread| thread.parent).collect();
+        assert_eq!(parents, [None, Some(ThreadId::new(0))]);
         let timeline = Timeline::build(process);
         assert_eq!(timeline.check(), Ok(()));
         let wait = timeline.edges.iter().find(|edge| edge.to == ThreadId::new(0)).expect("a wait");

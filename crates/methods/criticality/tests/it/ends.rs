@@ -1,7 +1,9 @@
 //! Threads that end before others, and threads that sleep over and over until those that they have started are done.
 
 use holdup_criticality::{Depth, Diagnosis, FindingKind, diagnose, predict_gains};
-use holdup_model::{Nanos, PolledJoins, Process, Run, ThreadId, Timeline};
+use holdup_model::{
+    Nanos, ObjectKind, PolledJoins, Process, Run, State, ThreadId, Timeline, Wake, WakeCount,
+};
 use holdup_testkit::{Op, Script};
 
 const MS: u64 = 1_000_000;
@@ -36,6 +38,30 @@ fn who_sleeps_until_its_threads_are_done_holds_nothing_up() {
     // The last of its sleeps goes on for up to 10 ms when they are done, which is all that waiting for the event would give.
     let sleeps = diagnosis.findings.iter().find(|finding| finding.kind == FindingKind::Sleep);
     assert!(sleeps.is_none_or(|finding| finding.cost < Nanos::new(20 * MS)), "{:?}", diagnosis.findings);
+}
+
+/// Who lets go of Python's lock before each sleep gives others no work by that; who signals something else may.
+#[test]
+fn who_gives_a_lock_back_while_it_sleeps_gives_others_nothing() {
+    let joins = |name: &str| {
+        let mut process = waits_for_its_workers_by_sleeping(500, 0, 51).play();
+        let signalled = process.add_object(ObjectKind::Condition, 0x77);
+        process.objects[signalled.index()].name = Some(name.to_owned());
+        let sleeps = Timeline::build(&process).threads[0].segments.clone();
+        for sleep in sleeps.iter().filter(|segment| segment.state == State::Asleep) {
+            process.wakes.push(Wake {
+                thread: ThreadId::new(0),
+                object: signalled,
+                time: sleep.start,
+                count: WakeCount::AtMost(1),
+                site: None,
+            });
+        }
+        let timeline = Timeline::build(&process);
+        PolledJoins::of(&process, &timeline).of_thread(ThreadId::new(0)).len()
+    };
+    assert_eq!(joins("_PyRuntime.ceval.gil.cond"), 1);
+    assert_eq!(joins("work_left"), 0);
 }
 
 #[test]
