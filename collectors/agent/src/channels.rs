@@ -31,8 +31,10 @@ const STEPS: usize = 4;
 /// that of a pair of sockets.
 const CAPACITY: u64 = 65_536;
 
-/// By descriptor: the number of the channel that is read there, or of those that are polled by it; 0 for none.
+/// By descriptor: the number of the channel that is read there, or of those that are polled by it; 0 for none; or [`TIMER`].
 static READ: [AtomicU32; DESCRIPTORS] = [const { AtomicU32::new(0) }; DESCRIPTORS];
+/// In the place of a channel's number, of a descriptor that tells when a time is up, and that no thread gives anything.
+const TIMER: u32 = u32::MAX;
 /// By descriptor: the number of the channel that is written there; 0 for none.
 static WRITTEN: [AtomicU32; DESCRIPTORS] = [const { AtomicU32::new(0) }; DESCRIPTORS];
 
@@ -188,7 +190,7 @@ impl Passage {
         let passed = &channel.passed[self.act as usize];
         let is_first = self.act == Act::Puts && passed.load(Ordering::Relaxed) == 0;
         passed.store(now, Ordering::Relaxed);
-        channel.by[self.act as usize].store(by, Ordering::Relaxed);
+        self.is_made_by(by);
         channel.inside[self.act as usize].fetch_add(1, Ordering::Relaxed);
         let other = self.act.other() as usize;
         let is_awaited = channel.inside[other].load(Ordering::Relaxed) != 0;
@@ -196,6 +198,11 @@ impl Passage {
             && table().polling.load(Ordering::Relaxed) != 0
             && !channel.was_awaited.load(Ordering::Relaxed);
         Beginning { now, is_awaited, is_recorded: is_first || is_awaited || may_be_awaited }
+    }
+
+    /// The call is made by this thread, by its kernel id.
+    pub(crate) fn is_made_by(self, by: u32) {
+        known(self.number).by[self.act as usize].store(by, Ordering::Relaxed);
     }
 
     /// The call has returned. One that never does, since its thread was cancelled, counts as one that waits: that costs records, and
@@ -341,7 +348,7 @@ fn with_new_channel(ends: [u64; 2], lead: impl FnOnce(u32)) {
         let used = channel.descriptors.load(Ordering::Relaxed);
         let is_free = |inside: &AtomicU32| inside.load(Ordering::Relaxed) == 0;
         let can_be_had = used == 0 && channel.inside.iter().all(is_free) || is_orphan(channel);
-        if number == 0
+        if matches!(number, 0 | TIMER)
             || !can_be_had
             || channel.descriptors.compare_exchange(used, 1, Ordering::Relaxed, Ordering::Relaxed).is_err()
         {
@@ -484,6 +491,18 @@ pub fn made_event(descriptor: u32) {
     }
 }
 
+/// The program made a descriptor by which a thread waits until a time is up.
+pub fn made_timer(descriptor: u32) {
+    if may_change() {
+        set(descriptor, TIMER, 0);
+    }
+}
+
+/// True if who reads from a descriptor waits until a time is up.
+pub(crate) fn is_timer(descriptor: u32) -> bool {
+    at(&READ, descriptor) == TIMER
+}
+
 /// The program made a pair of sockets.
 pub fn made_pair(one: u32, other: u32) {
     if may_change() {
@@ -590,6 +609,13 @@ mod tests {
         assert_eq!([1000, 1003, 1004, 1006, 1010].map(takes), [None; 5]);
         made_pipe(5000, 5001);
         assert_eq!(takes(5000), None, "beyond the table");
+        made_timer(1011);
+        copied(1011, 1012);
+        closed(1011);
+        is_polled(1010, 1012);
+        assert_eq!([1010, 1011, 1012].map(takes), [None; 3], "nobody gives a timer anything");
+        assert_eq!([1010, 1011, 1012].map(is_timer), [false, false, true]);
+        closed(1012);
 
         // Another process of this program is given descriptors that are found by what they lead to; here it is this one, which has
         // forgotten them.

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use holdup_trace::instructions::Mark;
 use holdup_trace::shared::{HOLDS_ALL, Slot};
-use holdup_trace::wire::{self, CallCode, NO_STACK, ObjectCode, OutcomeCode, UNKNOWN, WaitRecord};
+use holdup_trace::wire::{self, CallCode, NO_STACK, ObjectCode, OutcomeCode, TIMED_OUT, UNKNOWN, WaitRecord};
 
 use crate::channels::{self, Beginning, Passage};
 use crate::thread::{TIMED_HOLDS, TimedHold};
@@ -438,8 +438,14 @@ pub struct Passing {
 #[inline(never)]
 pub fn passing(passage: Passage, call: CallCode, descriptor: u32) -> Passing {
     let calling = calling(call, descriptor);
-    let by = thread::slot().map_or(0, |slot| slot.tid.load(Ordering::Relaxed));
-    Passing { calling, passage, beginning: passage.begins(calling.begin, by) }
+    let own_tid = || thread::slot().map_or(0, |slot| slot.tid.load(Ordering::Relaxed));
+    let beginning = passage.begins(calling.begin, own_tid());
+    // A forked child begins its own recording for what it gives: before the call, since who gets it may kill the child at once.
+    if beginning.is_recorded && life::has_computed_in_silence() {
+        drop(enter());
+        passage.is_made_by(own_tid());
+    }
+    Passing { calling, passage, beginning }
 }
 
 /// As [`called`], for a call that takes something out of a channel or puts something in, and gave `result`, by which it failed or says
@@ -452,14 +458,13 @@ pub fn passed(passing: Passing, call: CallCode, descriptor: u32, result: i64) {
     passage.ends(end);
     if end.saturating_sub(calling.begin) >= life::short_call() {
         let waited = passage.has_waited(beginning, result.unsigned_abs()).then_some(passage);
-        blocked(calling, end, call, descriptor, waited);
+        let timed_out = call == CallCode::Poll && result == 0;
+        blocked(calling, end, call, if timed_out { TIMED_OUT } else { descriptor }, waited);
     }
-    // A forked child begins its own recording for somebody who waits.
-    let may_write = life::writes() || beginning.is_awaited && life::has_computed_in_silence();
     if beginning.is_recorded
         && result >= 0
-        && let Some(recorder) = may_write.then(enter).flatten()
         && life::writes()
+        && let Some(recorder) = enter()
     {
         let stack = stack::capture(&recorder);
         let (object, kind) = passage.given();
@@ -468,14 +473,14 @@ pub fn passed(passing: Passing, call: CallCode, descriptor: u32, result: i64) {
     }
 }
 
-/// As [`called`], for a call that waited for several descriptors at once, of which `ready` can be read now.
+/// As [`called`], for a call that waited for several descriptors at once, of which `ready` can be read now, or whose time was up.
 #[cold]
 #[inline(never)]
-pub fn polled(calling: Calling, ready: impl Iterator<Item = u32>) {
+pub fn polled(calling: Calling, ready: impl Iterator<Item = u32>, timed_out: bool) {
     let end = life::ticks();
     let waited = channels::poll_ends(ready, calling.begin);
     if end.saturating_sub(calling.begin) >= life::short_call() {
-        blocked(calling, end, CallCode::Poll, u32::MAX, waited);
+        blocked(calling, end, CallCode::Poll, if timed_out { TIMED_OUT } else { u32::MAX }, waited);
     }
 }
 
@@ -503,5 +508,6 @@ fn tell_block(begin: u64, end: u64, call: CallCode, descriptor: u32, waited: Opt
         return tell_wait(&recorder, wanted, begin, end, cpu, cpu);
     }
     let stack = stack::capture(&recorder);
+    let call = if call == CallCode::Read && channels::is_timer(descriptor) { CallCode::Sleep } else { call };
     recorder.write(&wire::block(begin, end, call, descriptor, stack, cpu, cpu));
 }

@@ -137,7 +137,7 @@ macro_rules! polls {
             if may_be_for_threads {
                 // What a call that failed was given may be no memory at all.
                 let ready = (result > 0).then(|| $ready);
-                waits::polled(begin, ready.into_iter().flatten());
+                waits::polled(begin, ready.into_iter().flatten(), result == 0);
             } else {
                 waits::called(begin, CallCode::Poll, NO_DESCRIPTOR);
             }

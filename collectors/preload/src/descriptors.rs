@@ -60,6 +60,16 @@ pub unsafe extern "C" fn eventfd(value: c_uint, flags: c_int) -> c_int {
     descriptor
 }
 
+/// Interposes `timerfd_create`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn timerfd_create(clock: c_int, flags: c_int) -> c_int {
+    let descriptor = real::timerfd_create(clock, flags);
+    if descriptor >= 0 {
+        channels::made_timer(descriptor as u32);
+    }
+    descriptor
+}
+
 /// Interposes `epoll_ctl`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn epoll_ctl(

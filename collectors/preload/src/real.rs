@@ -248,6 +248,7 @@ originals! {
     pipe2(descriptors: *mut c_int, flags: c_int) -> c_int;
     socketpair(domain: c_int, kind: c_int, protocol: c_int, descriptors: *mut c_int) -> c_int;
     eventfd(value: c_uint, flags: c_int) -> c_int;
+    timerfd_create(clock: c_int, flags: c_int) -> c_int;
     epoll_ctl(by: c_int, operation: c_int, descriptor: c_int, event: *mut c_void) -> c_int;
     dup(descriptor: c_int) -> c_int;
     dup2(descriptor: c_int, copy: c_int) -> c_int;

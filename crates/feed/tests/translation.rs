@@ -238,6 +238,7 @@ fn called(call: Call, other: (u64, u64)) -> Run {
         begin: micros(begin),
         end: micros(end),
         call,
+        timed_out: false,
         site: None,
         cpu_begin: None,
         cpu_end: None,

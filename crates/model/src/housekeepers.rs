@@ -54,8 +54,10 @@ pub fn repeated(process: &Process, endings: &[Ending], order: &[usize]) -> Vec<b
         });
         let mut run = run.unwrap_or(Run { object: wait.object, waits: Vec::new() });
         let by_another = endings[index].by.is_some_and(|by| by != wait.thread);
+        // Of polls it is known that they lead to a message.
+        let is_of_channel = process.object(wait.object).kind.is_channel();
         match wait.outcome {
-            Outcome::TimedOut if wait.end.since(wait.begin) < LEAST_PERIOD => {}
+            Outcome::TimedOut if wait.end.since(wait.begin) < LEAST_PERIOD && !is_of_channel => {}
             Outcome::TimedOut => {
                 run.waits.push(index);
                 runs[wait.thread.index()] = Some(run);
@@ -325,6 +327,7 @@ mod tests {
             begin: at(begin),
             end: at(end),
             call: Call::Read,
+            timed_out: false,
             site: Some(SiteId::new(site)),
             cpu_begin: None,
             cpu_end: None,

@@ -505,6 +505,7 @@ mod tests {
             begin: at(10),
             end: at(80),
             call: Call::Write,
+            timed_out: false,
             site: None,
             cpu_begin: None,
             cpu_end: None,

@@ -325,6 +325,8 @@ pub struct Block {
     pub end: Time,
     /// Which.
     pub call: Call,
+    /// Nothing that it waited for had come when its time was up. False where that is not known.
+    pub timed_out: bool,
     /// Where in the code.
     pub site: Option<SiteId>,
     /// The thread's CPU time (ns since its start) at `begin`.

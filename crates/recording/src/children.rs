@@ -92,6 +92,7 @@ mod tests {
             begin: at(10_000_000),
             end: at(until),
             call,
+            timed_out: false,
             site: None,
             cpu_begin: None,
             cpu_end: None,

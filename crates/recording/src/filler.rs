@@ -4,7 +4,9 @@ use holdup_model::{
     Block, BusyLock, Call, Hold, LockCost, Marker, MarkerKind, Mode, Nanos, ObjectUse, Outcome, Process,
     ThreadId, Time, Wait, Wake, WakeCount,
 };
-use holdup_trace::wire::{CallCode, ENDS_BY_TIME, MarkerCode, ObjectCode, OutcomeCode, Record, UNKNOWN};
+use holdup_trace::wire::{
+    CallCode, ENDS_BY_TIME, MarkerCode, ObjectCode, OutcomeCode, Record, TIMED_OUT, UNKNOWN,
+};
 
 use crate::alone;
 use crate::clock::Clock;
@@ -113,7 +115,7 @@ impl Filler<'_> {
                 let count = if count == u32::MAX { WakeCount::All } else { WakeCount::AtMost(count) };
                 process.wakes.push(Wake { thread, time: self.time(process, time), object, site, count });
             }
-            Record::Block { begin, end, call, stack, cpu_begin, cpu_end, .. } => {
+            Record::Block { begin, end, call, descriptor, stack, cpu_begin, cpu_end } => {
                 let site = self.sites.stack(process, stack);
                 let begin = self.time(process, begin);
                 process.blocks.push(Block {
@@ -121,6 +123,7 @@ impl Filler<'_> {
                     begin,
                     end: self.time(process, end).max(begin),
                     call: call_of(call),
+                    timed_out: descriptor == TIMED_OUT,
                     site,
                     cpu_begin: nanos(cpu_begin),
                     cpu_end: nanos(cpu_end),

@@ -7,6 +7,7 @@ use holdup_model::names::program_of;
 use holdup_model::{LostEvents, ObjectId, ObjectKind, Process, SiteId, ThreadId, Time};
 
 use crate::children::{JoinedProcess, start_children, wait_for_ends};
+use crate::timeouts;
 
 /// A process with what tells its shared objects apart, whichever process looks.
 pub(crate) struct Member {
@@ -94,6 +95,7 @@ impl Joined {
             start_children(&mut process, &self.lives);
             wait_for_ends(&mut process, &self.lives);
         }
+        timeouts::wait_on(&mut process);
         Some(process)
     }
 
@@ -342,6 +344,7 @@ mod tests {
                 begin: at(20),
                 end: at(if pid == 7 { 70 } else { 30 }),
                 call: Call::WaitChild,
+                timed_out: false,
                 site: None,
                 cpu_begin: None,
                 cpu_end: None,

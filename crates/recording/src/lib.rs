@@ -31,6 +31,7 @@ mod sites;
 mod start_functions;
 mod threads;
 mod ticks;
+mod timeouts;
 mod writer;
 
 pub use addresses::{Addresses, RawImage, RawMapping, RawModule, RawStack};

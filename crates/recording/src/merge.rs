@@ -491,6 +491,7 @@ impl Merge<'_> {
             begin,
             end,
             call: call_of(sample.call),
+            timed_out: false,
             site,
             cpu_begin: None,
             cpu_end: None,

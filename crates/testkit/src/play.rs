@@ -390,6 +390,7 @@ impl Player {
             begin: Time::from_nanos(self.now),
             end: Time::from_nanos(self.now + length),
             call,
+            timed_out: false,
             site: Some(site),
             cpu_begin: cpu,
             cpu_end: cpu,

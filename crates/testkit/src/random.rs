@@ -123,6 +123,7 @@ fn block() -> impl Strategy<Value = Block> {
         begin: span.0,
         end: span.1,
         call,
+        timed_out: false,
         site,
         cpu_begin: None,
         cpu_end: None,

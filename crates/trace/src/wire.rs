@@ -32,6 +32,8 @@ pub const NO_STACK: u64 = 0;
 pub const NO_THREAD: u32 = u32::MAX;
 /// In the place of an owner, of what has none: the wait ends by itself when its time is up.
 pub const ENDS_BY_TIME: u32 = u32::MAX;
+/// In the place of a descriptor, of a call that waited for several and found none ready when its time was up.
+pub const TIMED_OUT: u32 = u32::MAX - 1;
 /// The bytes of stack that one record can hold.
 pub const MAX_STACK_BYTES: usize = 16 * 1024;
 
@@ -199,7 +201,7 @@ pub enum Record<'a> {
         end: u64,
         /// Which.
         call: CallCode,
-        /// The file descriptor, or `u32::MAX`.
+        /// The file descriptor, or `u32::MAX`, or [`TIMED_OUT`].
         descriptor: u32,
         /// Where.
         stack: u64,

@@ -445,18 +445,14 @@ impl Case<'_> {
                     let threads = self.sort_of(*finding.threads.first()?);
                     let takes_part = || self.timeline.roles.who_takes_part(&threads).is_some();
                     if !self.are_there_together(&threads) && !takes_part() {
-                        return None;
+                        // The others had ended when it began: what it does can be dealt out among new ones only.
+                        return (finding.kind == Imbalance).then(|| self.spread(diagnosis, finding))?;
                     }
                     let expression = format!("threads:{}=balanced", thread(&threads)?);
                     (vec![Change::BalancedThreads(threads)], expression)
                 }
             },
-            Serial => {
-                let over = diagnosis.effective_cores.max(2).min(diagnosis.workers.max(2));
-                let over = self.replayer.spread_over(&finding.threads, over);
-                let expression = self.alone(finding, over)?;
-                (parse(&expression, self.process).ok()?.pop()?.changes, expression)
-            }
+            Serial => return self.spread(diagnosis, finding),
             Pipeline | Condition => {
                 let threads = self.sort_of(*finding.threads.first()?);
                 let expression = format!("stage:{}*2", thread(&threads)?);
@@ -506,6 +502,14 @@ impl Case<'_> {
             Load | Spin | Startup | Idle | Deadlock | Hang | Blocked => return None,
         };
         Some(Fix { changes, expression })
+    }
+
+    /// What is done alone in the finding's dearest stretches, spread over as many threads as can work at once.
+    fn spread(&self, diagnosis: &Diagnosis, finding: &Finding) -> Option<Fix> {
+        let over = diagnosis.effective_cores.max(2).min(diagnosis.workers.max(2));
+        let over = self.replayer.spread_over(&finding.threads, over);
+        let expression = self.alone(finding, over)?;
+        Some(Fix { changes: parse(&expression, self.process).ok()?.pop()?.changes, expression })
     }
 
     /// What is done alone in the finding's dearest stretches, spread over so many threads.

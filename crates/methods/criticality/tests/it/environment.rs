@@ -461,6 +461,7 @@ fn load_is_no_finding_however_much_it_cost() {
             begin: at(0),
             end: at(300),
             call: Call::Read,
+            timed_out: false,
             site: None,
             cpu_begin: Some(Nanos::ZERO),
             cpu_end: Some(Nanos::ZERO),

@@ -161,6 +161,7 @@ fn what_a_sample_stands_for_ends_at_the_one_before_and_skips_waiting() {
         begin: Time::from_nanos(30),
         end: Time::from_nanos(50),
         call: holdup_model::Call::Read,
+        timed_out: false,
         site: None,
         cpu_begin: None,
         cpu_end: None,

@@ -21,6 +21,7 @@ fn process(wall: u64, asleep: &[Vec<(u64, u64)>]) -> Process {
                 begin: at(begin),
                 end: at(end),
                 call: Call::Sleep,
+                timed_out: false,
                 site: None,
                 cpu_begin: None,
                 cpu_end: None,

@@ -43,6 +43,7 @@ impl Script {
                 begin,
                 end,
                 call,
+                timed_out: false,
                 site: None,
                 cpu_begin: None,
                 cpu_end: None,

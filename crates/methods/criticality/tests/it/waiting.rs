@@ -628,6 +628,7 @@ fn a_runtimes_thread_that_sleeps_has_nothing_to_do() {
             begin: at(10),
             end: at(90),
             call: Call::Sleep,
+            timed_out: false,
             site: Some(site),
             cpu_begin: None,
             cpu_end: None,

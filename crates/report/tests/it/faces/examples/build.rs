@@ -22,6 +22,7 @@ fn lived(command: &str, pid: u32, (start, end): (u64, u64), waits: &[(u64, u64)]
             begin: at(begin),
             end: at(end),
             call: Call::WaitChild,
+            timed_out: false,
             site: None,
             cpu_begin: None,
             cpu_end: None,
