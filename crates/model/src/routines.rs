@@ -429,6 +429,22 @@ mod tests {
             Some("a loop around sched_yield")
         );
         assert_eq!(spin(&["dgemm_kernel@libopenblas.so.0", "@libopenblas.so.0"]), None);
+        let server = ["blas_thread_server@libscipy_openblas-6cdc3b4a.so", "start_thread@libc.so.6"];
+        assert_eq!((spin(&server), idle(&server)), (search, Some("OpenBLAS's idle threads")));
+        assert_eq!(spin(&["inner_thread@libscipy_openblas-6cdc3b4a.so", server[0]]), None, "it works");
+        assert_eq!(idle(&["@libopenblasp-r0.3.21.so", server[1]]), Some("OpenBLAS's idle threads"));
+    }
+
+    #[test]
+    fn schedulers_of_erlang_have_nothing_to_run() {
+        let schedule = ["erts_schedule@beam.smp", "start_thread@libc.so.6"];
+        let wait = |frames: &[&str]| idle(&[frames, &schedule].concat());
+        assert_eq!(wait(&["ethr_event_twait@beam.smp", "@beam.smp"]), Some("Erlang's idle schedulers"));
+        assert_eq!(wait(&["erts_poll_wait@beam.smp"]), Some("Erlang's idle schedulers"));
+        assert_eq!(wait(&["ethr_event_wait@beam.smp", "ethr_mutex_lock_wait__@beam.smp"]), None, "a lock");
+        let looks = [&["@beam.smp"], &schedule[..]].concat();
+        assert_eq!(spin(&looks), Some("Erlang's schedulers, searching for work"));
+        assert_eq!(spin(&["@beam.smp", "process_main@beam.smp"]), None, "it runs a process");
     }
 
     #[test]

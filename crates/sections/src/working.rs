@@ -14,6 +14,9 @@ use crate::outside::{is_outside, is_server};
 /// least this share of its life. A thread that only waits for a timer, a signal or a connection is below it.
 const LEAST_OWN_SHARE: f64 = 0.005;
 
+/// A thread that searches for work for a smaller share of its life has slept for most of it.
+const MOST_OF_ITS_LIFE: f64 = 0.5;
+
 /// A thread that starts others works if it does that for at least this share of the run, and, less what it stood without
 /// a core, for at least this share of what any thread did: it must do more than start and join, for which it may have
 /// had to wait long where cores are scarce.
@@ -115,10 +118,22 @@ fn who_works(
             idle[block.thread.index()] += block.end.since(block.begin);
         }
     }
+    // Who searches for work now and then, and sleeps for most of its life, was never given any.
+    let seeks = |segment: &&Segment| {
+        let is_spinning = segment.state == State::Spinning && segment.object.is_none();
+        is_spinning && timeline.places.seeks_work(segment.site)
+    };
+    let seeking: Vec<Nanos> = (timeline.threads.iter())
+        .map(|row| {
+            let sought: Nanos = row.segments.iter().filter(seeks).map(Segment::length).sum();
+            if sought.share_of(row.end.since(row.start)) < MOST_OF_ITS_LIFE { sought } else { Nanos::ZERO }
+        })
+        .collect();
     let own = |index: usize| {
         let times = &times[index];
         let in_io = times.io.saturating_sub(idle[index]);
-        (times.active + times.descheduled + times.spinning + in_io).get() as f64
+        let spinning = times.spinning.saturating_sub(seeking[index]);
+        (times.active + times.descheduled + spinning + in_io).get() as f64
     };
     let done = |index: usize| own(index) - (times[index].delayed + times[index].descheduled).get() as f64;
     let in_teams = in_teams(process);

@@ -9,6 +9,7 @@ mod hot;
 mod openmp;
 mod over_time;
 mod planted;
+mod pools;
 mod properties;
 mod ranks;
 mod rounds;

@@ -9,12 +9,12 @@ use holdup_testkit::{Op, Script};
 
 const MS: u64 = 1_000_000;
 
-fn of(process: Process) -> Diagnosis {
+pub(crate) fn of(process: Process) -> Diagnosis {
     assert_eq!(Timeline::build(&process).check(), Ok(()));
     diagnose(&Run { processes: vec![process], cores: 8, ..Run::default() }, 0)
 }
 
-fn first(diagnosis: &Diagnosis) -> &Finding {
+pub(crate) fn first(diagnosis: &Diagnosis) -> &Finding {
     diagnosis.findings.first().expect("there is something to find")
 }
 
@@ -22,11 +22,11 @@ fn kinds(diagnosis: &Diagnosis) -> Vec<FindingKind> {
     diagnosis.findings.iter().map(|finding| finding.kind).collect()
 }
 
-fn at(ms: u64) -> Time {
+pub(crate) fn at(ms: u64) -> Time {
     Time::from_nanos(ms * MS)
 }
 
-fn ms(tenths: u64) -> Nanos {
+pub(crate) fn ms(tenths: u64) -> Nanos {
     Nanos::new(tenths * MS / 10)
 }
 
@@ -35,7 +35,7 @@ fn work(length: u64) -> Op {
 }
 
 /// A stack from `function@module`, innermost first; the first function of `app` has a line.
-fn stack(process: &mut Process, frames: &[&str]) -> SiteId {
+pub(crate) fn stack(process: &mut Process, frames: &[&str]) -> SiteId {
     let frame = |frame: &&str| {
         let (function, module) = frame.rsplit_once('@').expect("function@module");
         let line = (module == "app").then_some(33);
@@ -82,7 +82,7 @@ fn what_a_busy_lock_takes_is_lost_to_it_and_not_useful() {
 }
 
 /// Four threads for 100 ms: the main thread and three workers.
-fn four() -> (Process, Vec<ThreadId>) {
+pub(crate) fn four() -> (Process, Vec<ThreadId>) {
     let mut process = Process::new(at(0), at(100));
     process.add_thread("main", at(0), None);
     let workers = (1..4).map(|number| process.add_thread(&format!("worker {number}"), at(0), None)).collect();
@@ -90,7 +90,7 @@ fn four() -> (Process, Vec<ThreadId>) {
 }
 
 /// Looks at a running thread, each of which stands for 1 ms.
-fn run_at(process: &mut Process, thread: ThreadId, site: SiteId, from: u64, to: u64) {
+pub(crate) fn run_at(process: &mut Process, thread: ThreadId, site: SiteId, from: u64, to: u64) {
     let samples = (from + 1..=to).map(|ms| Sample {
         thread,
         time: at(ms),
@@ -101,7 +101,7 @@ fn run_at(process: &mut Process, thread: ThreadId, site: SiteId, from: u64, to: 
     process.samples.extend(samples);
 }
 
-fn wait(thread: ThreadId, object: ObjectId, site: SiteId, begin: Time, end: Time) -> Wait {
+pub(crate) fn wait(thread: ThreadId, object: ObjectId, site: SiteId, begin: Time, end: Time) -> Wait {
     Wait { site: Some(site), ..Wait::granted(thread, object, begin, end) }
 }
 
@@ -640,20 +640,6 @@ fn a_runtimes_thread_that_sleeps_has_nothing_to_do() {
     let sleeps = diagnosis.findings.iter().filter(|finding| finding.kind == FindingKind::Sleep);
     let threads: Vec<_> = sleeps.map(|finding| finding.threads.clone()).collect();
     assert_eq!(threads, [vec![workers[1]]]);
-}
-
-/// A pool of which only one thread ever has work: those that search all the time are part of it.
-#[test]
-fn threads_that_never_found_work_count() {
-    let (mut process, workers) = four();
-    let search = stack(&mut process, &["rayon_core::registry::WorkerThread::wait_until_cold@app"]);
-    for &worker in &workers {
-        run_at(&mut process, worker, search, 0, 100);
-    }
-    let diagnosis = of(process);
-    let finding = first(&diagnosis);
-    assert_eq!((finding.kind, finding.cost), (FindingKind::Serial, ms(750)));
-    assert_eq!(finding.threads, [ThreadId::new(0)]);
 }
 
 /// Main reads for 30 ms before it starts three workers, which then compute for 60 ms.
