@@ -436,6 +436,15 @@ mod tests {
     }
 
     #[test]
+    fn ruby_s_lock_is_known_by_where_a_thread_is_interrupted_for_another() {
+        let gvl = Some("Ruby's global VM lock (GVL)");
+        let (unnamed, turn) = ("@libruby-3.1.so.3.1", "rb_threadptr_execute_interrupts@libruby-3.1.so.3.1");
+        assert_eq!(lock(&[unnamed, unnamed, unnamed, turn, unnamed]), gvl);
+        assert_eq!(lock(&["rb_native_cond_wait@libruby-3.1.so.3.1", unnamed, turn, unnamed]), gvl);
+        assert_eq!(lock(&["rb_native_cond_wait@libruby-3.1.so.3.1", unnamed, "rb_ensure@libruby"]), None);
+    }
+
+    #[test]
     fn schedulers_of_erlang_have_nothing_to_run() {
         let schedule = ["erts_schedule@beam.smp", "start_thread@libc.so.6"];
         let wait = |frames: &[&str]| idle(&[frames, &schedule].concat());
