@@ -32,10 +32,10 @@ pub use regions::{region_begins, region_ends};
 pub use runtimes::runtime_found;
 pub use shares::{share_arrives, share_begins};
 pub use standing::is_whole;
-pub use syncs::{sync_begins, sync_ends, sync_retracts};
+pub use syncs::{sync_begins, sync_ends, sync_retracts, taskwait_begins};
 pub use tasks::{
-    Making, TaskTraits, is_beneath, task_begins, task_creates, task_depends, task_ends, task_made,
-    task_making,
+    Making, TaskTraits, child_made, is_beneath, task_begins, task_creates, task_depends, task_ends,
+    task_made, task_making,
 };
 pub use wants::{lock_obtained, lock_seen_free, lock_seen_taken, turn_wanted};
 pub use works::{

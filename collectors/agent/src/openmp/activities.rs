@@ -64,6 +64,16 @@ impl Tables {
         self.tasks(standing).nth(1).flatten().map_or(0, |task| task.identity.get())
     }
 
+    /// Where it stands whether the task that the thread runs has made others; `None` where that is not known: it is too high, or one of
+    /// another instance lies on top.
+    pub(crate) fn children<'a>(&'a self, standing: &Standing, level: &'a Level) -> Option<&'a Cell<bool>> {
+        if standing.height.get() == 0 {
+            return Some(&level.children);
+        }
+        let is_its_task = |top: &&Activity| top.is_task.get() && top.instance.get() == level.instance.get();
+        self.top(standing).filter(is_its_task).map(|top| &top.children)
+    }
+
     /// True if the thread runs a task that is not told. So is most of what is too high to be known.
     pub(crate) fn runs_untold(&self, standing: &Standing) -> bool {
         let is_task = standing.height.get() != 0 && self.top_is_task(standing) != Some(false);
@@ -114,6 +124,7 @@ impl Tables {
             return None;
         };
         activity.is_task.set(is_task);
+        activity.children.set(false);
         activity.continued.set(false);
         activity.instance.set(level.instance.get());
         Some(activity)

@@ -59,6 +59,7 @@ fn begin_whole(level: &Level, encounter: Option<&Encounter>, index: u32) {
     level.works.set(0);
     level.barriers.set(0);
     level.waits.set(0);
+    level.children.set(false);
     level.tasks.set(0);
     level.edges.set(0);
     level.taskloop.set(false);

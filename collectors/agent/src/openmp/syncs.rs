@@ -29,6 +29,19 @@ pub fn sync_begins(kind: SyncCode, caller: u64) {
     }
 }
 
+/// The calling thread begins to wait for all tasks that its task has made. False if there are none: nothing is said, and the end of the
+/// wait must not be said either. Recursive programs wait so at each of their leaves.
+#[inline]
+pub fn taskwait_begins(caller: u64) -> bool {
+    let standing = &thread::this().openmp;
+    let children = standing.whole_level().and_then(|(tables, level)| tables.children(standing, level));
+    if children.is_some_and(|children| !children.replace(false)) {
+        return false;
+    }
+    sync_begins(SyncCode::Taskwait, caller);
+    true
+}
+
 #[inline(never)]
 fn begin(standing: &Standing, tables: &Tables, level: &Level, kind: SyncCode, caller: u64) {
     let (sequence, told) = if is_barrier(kind) {

@@ -51,6 +51,17 @@ pub fn task_making(function: u64) -> Making {
     Making { task, begin: life::ticks() }
 }
 
+/// The task that the calling thread runs makes another one, for which it may have to wait.
+#[inline]
+pub fn child_made() {
+    let standing = &thread::this().openmp;
+    if let Some((tables, level)) = standing.whole_level()
+        && let Some(children) = tables.children(standing, level)
+    {
+        children.set(true);
+    }
+}
+
 /// The task has been made (and, if it is undeferred, executed). `function` is what the compiler made of it, 0 if that
 /// is not known; `caller` the return address of the call that made it.
 #[inline]

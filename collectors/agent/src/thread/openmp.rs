@@ -48,6 +48,8 @@ pub struct Standing {
     pub task_entry: Cell<u64>,
     /// Free for the front-ends: where a stub leaves the chunk size that a loop asks for.
     pub chunk: Cell<u64>,
+    /// Free for the front-ends: 1 while the thread is in a wait that is not said, since there is nothing to wait for.
+    pub no_wait: Cell<u32>,
     /// What is known of the lock that the thread wants: see `openmp::wants`.
     pub(crate) wanted_at: Cell<u64>,
 }

@@ -212,6 +212,41 @@ fn all_threads_count_constructs_and_barriers_alike() {
     }
 }
 
+/// Recursive programs wait for tasks at each of their leaves, where there are none.
+#[test]
+fn who_has_made_no_task_does_not_wait_for_one() {
+    let openmp = told(
+        r#"static void leaf(void) {
+            for (int i = 0; i < 100; i++) {
+                #pragma omp taskwait
+            }
+        }
+        static void work(void) {
+            leaf();
+            plant(1);
+            #pragma omp task
+            plant(1);
+            #pragma omp taskwait
+            leaf();
+        }
+        int main(void) {
+            #pragma omp parallel
+            #pragma omp single
+            {
+                leaf();
+                for (int i = 0; i < 4; i++) {
+                    #pragma omp task
+                    work();
+                }
+                #pragma omp taskwait
+                leaf();
+            }
+        }"#,
+    );
+    let waits = openmp.syncs.iter().filter(|sync| sync.kind == SyncKind::Taskwait && !sync.continued);
+    assert_eq!(waits.count(), 5, "{:?}", openmp.syncs);
+}
+
 #[test]
 fn tasks_are_told_with_their_dependences() {
     let openmp = told(

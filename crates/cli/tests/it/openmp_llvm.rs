@@ -266,6 +266,65 @@ fn the_time_of_untied_tasks_that_are_not_told_is_told() {
     assert!(in_tasks >= 12 * (4 + 16) * MILLI, "{in_tasks} ns in tasks");
 }
 
+/// Recursive programs wait for tasks at each of their leaves, where there are none.
+#[test]
+fn who_has_made_no_task_does_not_wait_for_one() {
+    let openmp = told(
+        r#"static void leaf(void) {
+            for (int i = 0; i < 100; i++) {
+                #pragma omp taskwait
+            }
+        }
+        static void work(void) {
+            leaf();
+            plant(1);
+            #pragma omp task
+            plant(1);
+            #pragma omp taskwait
+            leaf();
+        }
+        int main(void) {
+            #pragma omp parallel
+            #pragma omp single
+            {
+                leaf();
+                for (int i = 0; i < 4; i++) {
+                    #pragma omp task
+                    work();
+                }
+                #pragma omp taskwait
+                leaf();
+            }
+        }"#,
+    );
+    let waits = openmp.syncs.iter().filter(|sync| sync.kind == SyncKind::Taskwait && !sync.continued);
+    assert_eq!(waits.count(), 5, "{:?}", openmp.syncs);
+}
+
+/// Another thread may go on with an untied task, and with its wait: this is said all the same.
+#[test]
+fn an_untied_task_waits_for_those_that_it_has_made() {
+    let openmp = told(
+        r#"int main(void) {
+            #pragma omp parallel
+            #pragma omp single
+            for (int i = 0; i < 8; i++) {
+                #pragma omp task untied
+                {
+                    for (int j = 0; j < 3; j++) {
+                        #pragma omp task untied
+                        plant(1);
+                    }
+                    #pragma omp taskwait
+                    plant(1);
+                }
+            }
+        }"#,
+    );
+    let waits = openmp.syncs.iter().filter(|sync| sync.kind == SyncKind::Taskwait && !sync.continued);
+    assert!(waits.count() >= 8, "{:?}", openmp.syncs);
+}
+
 #[test]
 fn tasks_are_told_with_their_dependences() {
     let process = process(
@@ -589,7 +648,11 @@ fn a_forked_child_tells_of_its_own_regions() {
     let [process] = processes.as_slice() else { panic!("a forked process is reported with who forked it") };
     let openmp = &process.openmp;
     let met = |child: bool| {
-        let by = |thread: ThreadId| process.thread(thread).parent.unwrap_or(thread);
+        // The thread itself, or the one that started it: a forked process's first thread has a parent too.
+        let by = |thread: ThreadId| match process.is_another(thread) {
+            true => thread,
+            false => process.thread(thread).parent.unwrap_or(thread),
+        };
         openmp.regions.iter().filter(|region| process.is_another(by(region.thread)) == child).count()
     };
     assert_eq!([met(false), met(true)], [2, 4], "{:?}", openmp.regions);

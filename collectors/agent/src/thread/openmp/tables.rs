@@ -115,6 +115,8 @@ pub(crate) struct Level {
     pub(crate) window_chunks: Cell<u32>,
     /// Other waits begun so far.
     pub(crate) waits: Cell<u32>,
+    /// See [`Activity::children`], of the implicit task.
+    pub(crate) children: Cell<bool>,
     /// Tasks made so far.
     pub(crate) tasks: Cell<u32>,
     /// Edges of waits and tasks that were timed and not told.
@@ -127,6 +129,8 @@ pub(crate) struct Level {
 /// A wait or a task.
 pub(crate) struct Activity {
     pub(crate) is_task: Cell<bool>,
+    /// True if the task has made others since it last waited for all that it had made.
+    pub(crate) children: Cell<bool>,
     pub(crate) told: Cell<bool>,
     /// True if a piece of it has been told.
     pub(crate) continued: Cell<bool>,

@@ -143,6 +143,9 @@ unsafe extern "C" fn task(
     let caller = caller();
     let copy = copy::of(function as usize as u64);
     let original: Task = core::mem::transmute(copy.address(copy::Entry::GOMP_task));
+    if deferred {
+        openmp::child_made();
+    }
     let ordinary = flags & DETACHABLE == 0 && alignment <= ALIGNMENT as c_long;
     if !ordinary || !copy.tells() {
         if copy.is_missing() {
@@ -248,6 +251,7 @@ macro_rules! taskloops {
         ) {
             let caller = caller();
             let copy = copy::of(function as usize as u64);
+            openmp::child_made();
             type Taskloop = unsafe extern "C" fn(
                 Outlined, *mut c_void, Option<CopyData>, c_long, c_long, c_uint, usize, c_int, $bound, $bound, $bound,
             );
@@ -313,7 +317,9 @@ unsafe extern "C" fn taskwait(caller: u64) {
     if !copy.tells() {
         return original();
     }
-    openmp::sync_begins(SyncCode::Taskwait, caller);
+    if !openmp::taskwait_begins(caller) {
+        return original();
+    }
     original();
     openmp::sync_ends();
 }

@@ -104,7 +104,15 @@ pub(crate) unsafe extern "C" fn sync_region_wait(
     let code = match kind {
         sync_region::BARRIER_EXPLICIT | sync_region::BARRIER => SyncCode::ExplicitBarrier,
         sync_region::BARRIER_IMPLICIT_WORKSHARE | sync_region::BARRIER_IMPLICIT => SyncCode::WorkBarrier,
-        sync_region::TASKWAIT => SyncCode::Taskwait,
+        sync_region::TASKWAIT => {
+            let no_wait = &thread::this().openmp.no_wait;
+            match endpoint {
+                SCOPE_BEGIN => no_wait.set(u32::from(!openmp::taskwait_begins(caller))),
+                SCOPE_END if no_wait.replace(0) == 0 => openmp::sync_ends(),
+                _ => {}
+            }
+            return;
+        }
         sync_region::TASKGROUP => SyncCode::Taskgroup,
         _ => SyncCode::OtherBarrier,
     };
@@ -202,8 +210,10 @@ pub(crate) unsafe extern "C" fn dispatch(
 const TOLD_OF: u64 = 1;
 /// Set if another thread may go on with it.
 const MAY_MOVE: u64 = 2;
+/// Set once a thread has begun with one that another may go on with.
+const BEGUN: u64 = 4;
 /// Where the number begins.
-const NUMBER_SHIFT: u32 = 2;
+const NUMBER_SHIFT: u32 = 3;
 
 unsafe fn kept(data: *const Data) -> u64 {
     if data.is_null() { 0 } else { (*data).value }
@@ -221,15 +231,15 @@ pub(crate) unsafe extern "C" fn task_create(
     if !openmp::is_whole() || flags & task::EXPLICIT == 0 || flags & (task::INITIAL | task::TASKWAIT) != 0 {
         return;
     }
+    let undeferred = flags & (task::UNDEFERRED | task::MERGED) != 0;
+    if !undeferred {
+        openmp::child_made();
+    }
     let function = thread::this().openmp.task_entry.get();
     let number = openmp::task_creates(
         function,
         caller,
-        TaskTraits {
-            undeferred: flags & (task::UNDEFERRED | task::MERGED) != 0,
-            of_loop: openmp::is_in_taskloop(),
-            depends: depends != 0,
-        },
+        TaskTraits { undeferred, of_loop: openmp::is_in_taskloop(), depends: depends != 0 },
     );
     let moves = if flags & task::UNTIED != 0 { MAY_MOVE } else { 0 };
     (*new).value = number << NUMBER_SHIFT | moves | TOLD_OF;
@@ -269,6 +279,13 @@ pub(crate) unsafe extern "C" fn task_schedule(prior: *const Data, status: c_int,
         }
         task_status::SWITCH | task_status::YIELD if taken != 0 => {
             openmp::task_begins(taken >> NUMBER_SHIFT, next as u64);
+            if taken & MAY_MOVE != 0 {
+                if taken & BEGUN != 0 {
+                    // What it has made so far, this thread or another one has seen.
+                    openmp::child_made();
+                }
+                (*next.cast_mut()).value |= BEGUN;
+            }
         }
         _ => {}
     }
