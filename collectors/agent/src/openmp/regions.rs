@@ -16,12 +16,18 @@ struct Known {
     key: AtomicU64,
     executions: AtomicU64,
     next_whole: AtomicU64,
+    /// The next one whose chunks are told as well.
+    next_dealt: AtomicU64,
     timed: AtomicU64,
     /// Ticks of an execution, on average.
     mean: AtomicU64,
-    /// Ticks that telling a whole one costs, on average.
+    /// Ticks that telling a whole one costs without its chunks, on average.
     cost: AtomicU64,
+    /// The same with them.
+    cost_dealt: AtomicU64,
     wholes: AtomicU32,
+    /// Those whose chunks were told.
+    dealt: AtomicU32,
 }
 
 const KNOWN: usize = 1024;
@@ -34,10 +40,13 @@ static REGIONS: [Known; KNOWN] = [const {
         key: AtomicU64::new(0),
         executions: AtomicU64::new(0),
         next_whole: AtomicU64::new(0),
+        next_dealt: AtomicU64::new(0),
         timed: AtomicU64::new(0),
         mean: AtomicU64::new(0),
         cost: AtomicU64::new(0),
+        cost_dealt: AtomicU64::new(0),
         wholes: AtomicU32::new(0),
+        dealt: AtomicU32::new(0),
     }
 }; KNOWN];
 
@@ -104,13 +113,15 @@ pub fn region_begins(
     let known = known(key);
     let executions = known.executions.load(Relaxed);
     known.executions.store(executions + 1, Relaxed);
-    let whole = executions >= known.next_whole.load(Relaxed);
+    let dealt = executions >= known.next_dealt.load(Relaxed);
+    let whole = dealt || executions >= known.next_whole.load(Relaxed);
     let untimed = !whole && tables.sums[super::sums::place(key)].takes_untimed(key, parent);
     let begin = if untimed { 0 } else { life::ticks() };
 
     encounter.instance.store(instance, Relaxed);
     encounter.function.store(function, Relaxed);
     encounter.whole.store(whole, Relaxed);
+    encounter.dealt.store(dealt, Relaxed);
     encounter.league.store(league, Relaxed);
     encounter.runtime.store(runtime as u32, Relaxed);
     encounter.caller.store(caller, Relaxed);
@@ -152,13 +163,17 @@ fn prepare_whole(encounter: &Encounter, known: &Known, executions: u64) {
     let wholes = known.wholes.load(Relaxed);
     known.wholes.store(wholes.saturating_add(1), Relaxed);
     // It may meet itself, or be met by others, before it ends.
-    let distance = distance(executions + 1, known.mean.load(Relaxed), known.cost.load(Relaxed));
-    known.next_whole.store(executions + distance, Relaxed);
+    let is_dealt = encounter.dealt.load(Relaxed);
+    if is_dealt {
+        known.dealt.store(known.dealt.load(Relaxed).saturating_add(1), Relaxed);
+    }
+    known.choose_next(executions + 1, is_dealt);
     let Some(recorder) = enter() else { return };
     if wholes < STACKS || known.mean.load(Relaxed) > life::ticks_of_micros(WORTH_A_STACK_MICROS) {
         encounter.stack.store(stack::capture(&recorder), Relaxed);
     }
     encounter.edges.store(0, Relaxed);
+    encounter.chunks.store(0, Relaxed);
     encounter.windows_told.iter().for_each(|window| window.store(0, Relaxed));
     encounter.events.store(recorder.slot().events.load(Relaxed), Relaxed);
     marks::tell(Mark::RegionBegin { instance: encounter.instance(), key: encounter.key() });
@@ -262,34 +277,55 @@ fn tell(tables: &Tables, encounter: &Encounter, begin: u64, size: u32) {
     let length = end.saturating_sub(begin);
     let Some(recorder) = enter() else { return };
     let region = encounter.record(begin, end, size);
+    let dealt = u64::from(known.dealt.load(Relaxed));
     if !region.whole {
-        let wholes = u64::from(known.wholes.load(Relaxed));
-        let (mean, timed) = if timed == wholes {
-            (NO_MEAN, 0)
-        } else {
-            (known.mean.load(Relaxed), timed - wholes.min(timed))
-        };
-        known.mean.store(mean_after(mean, timed, length), Relaxed);
+        known.take_part_in_mean(timed, dealt, length);
         return super::sums::tell(&recorder, tables, key, region);
     }
     super::sums::flush(&recorder, tables, key, begin);
     recorder.write(&region.words());
     let events = recorder.slot().events.load(Relaxed).saturating_sub(encounter.events.load(Relaxed));
-    let cost = events * life::ticks_of_micros(TENTHS_OF_A_MICRO_PER_EVENT) / 10
-        + u64::from(encounter.edges.load(Relaxed)) * life::ticks_of_micros(NANOS_PER_EDGE) / 1000;
+    let cost_of = |events: u64| {
+        events * life::ticks_of_micros(TENTHS_OF_A_MICRO_PER_EVENT) / 10
+            + u64::from(encounter.edges.load(Relaxed)) * life::ticks_of_micros(NANOS_PER_EDGE) / 1000
+    };
+    let cost = cost_of(events.saturating_sub(u64::from(encounter.chunks.load(Relaxed))));
     let wholes = u64::from(known.wholes.load(Relaxed));
-    let cost = mean_after(known.cost.load(Relaxed), wholes, cost);
-    known.cost.store(cost, Relaxed);
-    // Telling it has made it longer, by more than reckoned if memory for it was scarce; until others are timed the
-    // shortest is nearest to the truth.
-    if wholes == timed + 1 {
-        let length = length.saturating_sub(cost).max(1);
-        let mean = known.mean.load(Relaxed);
-        known.mean.store(if mean == NO_MEAN { length } else { mean.min(length) }, Relaxed);
+    known.cost.store(mean_after(known.cost.load(Relaxed), wholes, cost), Relaxed);
+    let is_dealt = encounter.dealt.load(Relaxed);
+    if !is_dealt {
+        known.take_part_in_mean(timed, dealt, length.saturating_sub(cost));
+    } else {
+        let cost = mean_after(known.cost_dealt.load(Relaxed), dealt, cost_of(events));
+        known.cost_dealt.store(cost, Relaxed);
+        // Telling it has made it longer, by more than reckoned if memory for it was scarce; until others are timed the
+        // shortest is nearest to the truth.
+        if dealt == timed + 1 {
+            let length = length.saturating_sub(cost).max(1);
+            let mean = known.mean.load(Relaxed);
+            known.mean.store(if mean == NO_MEAN { length } else { mean.min(length) }, Relaxed);
+        }
     }
-    let executions = known.executions.load(Relaxed);
-    let distance = distance(executions, known.mean.load(Relaxed), cost);
-    known.next_whole.store(executions + distance - 1, Relaxed);
+    known.choose_next(known.executions.load(Relaxed), is_dealt);
+}
+
+impl Known {
+    /// After so many executions, of which the last was whole: which one is the next.
+    fn choose_next(&self, executions: u64, is_dealt: bool) {
+        let mean = self.mean.load(Relaxed);
+        let next = |cost: &AtomicU64| executions + distance(executions, mean, cost.load(Relaxed)) - 1;
+        self.next_whole.store(next(&self.cost), Relaxed);
+        if is_dealt {
+            self.next_dealt.store(next(&self.cost_dealt), Relaxed);
+        }
+    }
+
+    /// One that telling did not make longer took so many ticks, after `timed` others, of which telling made `dealt` longer.
+    fn take_part_in_mean(&self, timed: u64, dealt: u64, length: u64) {
+        let (mean, before) =
+            if timed == dealt { (NO_MEAN, 0) } else { (self.mean.load(Relaxed), timed - dealt.min(timed)) };
+        self.mean.store(mean_after(mean, before, length), Relaxed);
+    }
 }
 
 /// Writes what the thread has not written yet of OpenMP: before it ends, and before the process does.

@@ -62,6 +62,7 @@ fn begin_whole(level: &Level, encounter: Option<&Encounter>, index: u32) {
     level.children.set(false);
     level.tasks.set(0);
     level.edges.set(0);
+    level.chunks.set(0);
     level.taskloop.set(false);
     level.work.close();
     level.cpu_begin.set(enter().map_or(0, |recorder| recorder.thread().cpu.read(life::ticks())));
@@ -116,5 +117,6 @@ fn tell() {
         && encounter.instance() == level.instance.get()
     {
         encounter.edges.store(level.edges.get(), core::sync::atomic::Ordering::Relaxed);
+        encounter.chunks.store(level.chunks.get(), core::sync::atomic::Ordering::Relaxed);
     }
 }

@@ -80,8 +80,7 @@ const DEALT: u32 = 1 << 31;
 
 /// What is told of the window that `barrier`, the next one of the calling thread, is in.
 pub(super) fn window(level: &Level, barrier: u32) -> Window {
-    // SAFETY: a part of a static.
-    let Some(encounter) = (unsafe { level.encounter.get().as_ref() }) else {
+    let Some(encounter) = level.encounter() else {
         return Window { told: false, dealt: false };
     };
     let (window, _) = policy::window(barrier);
@@ -94,8 +93,7 @@ pub(super) fn window(level: &Level, barrier: u32) -> Window {
 /// all threads of the team find the same.
 fn decide_next(level: &Level, barrier: u32, present: Window) {
     let (window, is_last) = policy::window(barrier);
-    // SAFETY: a part of a static.
-    let Some(encounter) = (unsafe { level.encounter.get().as_ref() }) else { return };
+    let Some(encounter) = level.encounter() else { return };
     if is_last && level.index.get() == 0 {
         let now = life::ticks();
         let ticks = now.saturating_sub(level.window_begin.replace(now));

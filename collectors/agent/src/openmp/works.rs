@@ -1,5 +1,7 @@
 //! Worksharing constructs and the chunks that are dealt in them.
 
+use core::sync::atomic::Ordering;
+
 use holdup_trace::instructions::Mark;
 use holdup_trace::openmp::{Chunk, Work, WorkCode};
 use holdup_trace::wire::UNKNOWN;
@@ -52,7 +54,8 @@ fn begin(level: &Level, kind: WorkCode, caller: u64, iterations: u64, chunk: u32
     // Between two barriers all threads of the team are in the same window.
     let window = super::syncs::window(level, level.barriers.get());
     let told = window.told || policy::WORKS.tells(sequence);
-    let dealt = window.dealt || policy::DEALT_WORKS.tells(sequence);
+    let dealt = level.encounter().is_none_or(|encounter| encounter.dealt.load(Ordering::Relaxed))
+        && (window.dealt || policy::DEALT_WORKS.tells(sequence));
     work.state.set(match (told, dealt) {
         (false, _) => return work.state.set(PASSED_OVER),
         (true, false) => TOLD,
@@ -135,6 +138,7 @@ fn tell_chunk(level: &Level, now: u64) {
         return;
     }
     let Some(recorder) = enter_whole() else { return };
+    level.chunks.set(level.chunks.get() + 1);
     recorder.write(
         &Chunk {
             begin: got,

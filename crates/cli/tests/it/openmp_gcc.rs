@@ -307,6 +307,27 @@ fn tasks_are_told_with_their_dependences() {
     assert!(openmp.syncs.iter().any(|sync| sync.kind == SyncKind::Taskgroup));
 }
 
+/// To tell of all chunks would cost more than they may: all else is told.
+#[test]
+fn an_execution_of_many_chunks_is_whole_without_them() {
+    let openmp = told(
+        r#"int main(void) {
+            static unsigned sum[4096];
+            for (int step = 0; step < 300; step++) {
+                #pragma omp parallel for schedule(dynamic, 1)
+                for (int i = 0; i < 4096; i++)
+                    for (int k = 0; k < 300; k++) sum[i] = sum[i] * 5 + k;
+            }
+            printf("%u\n", sum[7]);
+        }"#,
+    );
+    let whole = openmp.regions.iter().filter(|region| region.whole).count();
+    assert_eq!(whole, 300, "{:?}", openmp.regions.len());
+    let chunks: u64 = openmp.works.iter().map(|work| u64::from(work.chunks)).sum();
+    assert_eq!(chunks, 300 * 4096, "they are counted");
+    assert!((openmp.chunks.len() as u64) < chunks, "{}", openmp.chunks.len());
+}
+
 /// The runtime puts the data of tasks that a function copies on the stack, of all of a `taskloop` at once; ours must not make it
 /// so deep that the program dies, nor change what its tasks see.
 #[test]

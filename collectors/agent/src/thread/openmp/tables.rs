@@ -46,6 +46,8 @@ pub struct Encounter {
     pub(crate) instance: AtomicU64,
     pub(crate) function: AtomicU64,
     pub(crate) whole: AtomicBool,
+    /// True if the chunks of its worksharing constructs are told too.
+    pub(crate) dealt: AtomicBool,
     pub(crate) league: AtomicBool,
     pub(crate) runtime: AtomicU32,
     pub(crate) caller: AtomicU64,
@@ -62,6 +64,8 @@ pub struct Encounter {
     pub(crate) events: AtomicU64,
     /// Edges of waits and tasks that were timed and not told.
     pub(crate) edges: AtomicU32,
+    /// Chunks that the thread told of.
+    pub(crate) chunks: AtomicU32,
     /// Windows of barriers that are told, whatever the thinning says, since they come rarely: the number of an even one
     /// plus one, and of an odd one. So the next can be decided on while threads are in the present one.
     pub(crate) windows_told: [AtomicU32; 2],
@@ -121,9 +125,19 @@ pub(crate) struct Level {
     pub(crate) tasks: Cell<u32>,
     /// Edges of waits and tasks that were timed and not told.
     pub(crate) edges: Cell<u32>,
+    /// Chunks that were told of.
+    pub(crate) chunks: Cell<u32>,
     /// True while it makes the tasks of a `taskloop`.
     pub(crate) taskloop: Cell<bool>,
     pub(crate) work: OpenWork,
+}
+
+impl Level {
+    /// The encounter of its region, where that is known.
+    pub(crate) fn encounter(&self) -> Option<&'static Encounter> {
+        // SAFETY: a part of a static.
+        unsafe { self.encounter.get().as_ref() }
+    }
 }
 
 /// A wait or a task.
