@@ -1,38 +1,50 @@
 //! A poll whose time was up, and that is made again until it brings what another thread sends, is a part of the wait for that.
 
-use holdup_model::{Block, Call, ObjectId, ObjectKind, Outcome, Process, Time, Wait};
+use holdup_model::{Block, Call, Nanos, ObjectId, ObjectKind, Outcome, Process, Time, Wait};
 
-/// Who polls again has done less than this share of the poll's time in between: nothing but to look whether it shall go on.
+/// Who polls again has worked for less than this share of the poll's time in between: it has only looked whether it shall go on.
 const LOOKING: f64 = 0.1;
+
+/// What follows a call: when it begins, and the thread's CPU time by then, and what is waited for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Next {
+    begin: Time,
+    cpu: Option<Nanos>,
+    object: ObjectId,
+}
 
 /// Makes waits that timed out of such polls.
 pub(crate) fn wait_on(process: &mut Process) {
     if !process.blocks.iter().any(polled_in_vain) {
         return;
     }
-    let mut waited: Vec<Vec<(Time, ObjectId)>> = process.threads.iter().map(|_| Vec::new()).collect();
+    let mut waited: Vec<Vec<Next>> = process.threads.iter().map(|_| Vec::new()).collect();
     for wait in process.waits.iter().filter(|wait| wait.outcome == Outcome::Granted) {
         let kind = process.object(wait.object).kind;
         if kind == ObjectKind::Messages || kind == ObjectKind::ThreadEnd {
-            waited[wait.thread.index()].push((wait.begin, wait.object));
+            let Wait { begin, cpu_begin: cpu, object, .. } = *wait;
+            waited[wait.thread.index()].push(Next { begin, cpu, object });
         }
     }
     waited.iter_mut().for_each(|waits| waits.sort_unstable());
     process.blocks.sort_by_key(|block| (block.begin, block.thread));
     // From the last one back, since each may be followed by one that is known to be a part by then.
-    let mut followed_by: Vec<Option<(Time, ObjectId)>> = vec![None; process.threads.len()];
+    let mut followed_by: Vec<Option<Next>> = vec![None; process.threads.len()];
     let mut parts: Vec<Wait> = Vec::new();
     for block in std::mem::take(&mut process.blocks).into_iter().rev() {
         let (waits, next) = (&mut waited[block.thread.index()], &mut followed_by[block.thread.index()]);
-        while let Some(later) = waits.pop_if(|(begin, _)| *begin >= block.end) {
+        while let Some(later) = waits.pop_if(|later| later.begin >= block.end) {
             *next = Some(later);
         }
-        let period = block.end.since(block.begin);
-        let goes_on = |&(begin, _): &(Time, ObjectId)| begin.since(block.end).share_of(period) < LOOKING;
+        let goes_on = |next: &Next| {
+            let worked = block.cpu_end.zip(next.cpu).map(|(before, by_then)| by_then.saturating_sub(before));
+            let worked = worked.unwrap_or(next.begin.since(block.end));
+            worked.share_of(block.end.since(block.begin)) < LOOKING
+        };
         match next.filter(goes_on) {
-            Some((_, object)) if polled_in_vain(&block) => {
+            Some(Next { object, .. }) if polled_in_vain(&block) => {
                 let Block { thread, begin, end, site, cpu_begin, cpu_end, .. } = block;
-                *next = Some((begin, object));
+                *next = Some(Next { begin, cpu: cpu_begin, object });
                 let wait = Wait::granted(thread, object, begin, end);
                 parts.push(Wait { site, cpu_begin, cpu_end, outcome: Outcome::TimedOut, ..wait });
             }
@@ -93,5 +105,34 @@ mod tests {
         assert_eq!(of(&[first, third]), (199, 99, vec![TimedOut, Granted]), "it worked in between");
         assert_eq!(of(&[(300, 380, true)]), (100, 80, vec![Granted]), "it worked before the wait");
         assert_eq!(of(&[(510, 590, true)]), (100, 80, vec![Granted]), "nothing came any more");
+    }
+
+    /// Between the first poll and the second one the thread has no core for 40 ms, on a busy machine, or works.
+    #[test]
+    fn who_had_no_core_between_two_polls_has_done_nothing() {
+        let polls_on = |worked: u64| {
+            let mut process = Process::new(at(0), at(600));
+            let [main, worker] = ["main", "worker"].map(|name| process.add_thread(name, at(0), None));
+            let messages = process.add_object(ObjectKind::Messages, 1 << 63);
+            for (begin, end, cpu) in [(100, 200, 0), (240, 300, worked)] {
+                let cpu = Some(Nanos::new(cpu * 1_000_000));
+                process.blocks.push(Block {
+                    thread: main,
+                    begin: at(begin),
+                    end: at(end),
+                    call: Call::Poll,
+                    timed_out: true,
+                    site: None,
+                    cpu_begin: cpu,
+                    cpu_end: cpu,
+                });
+            }
+            let cpu_begin = Some(Nanos::new(worked * 1_000_000));
+            let wait = Wait::granted(main, messages, at(301), at(500));
+            process.waits.push(Wait { owner: Some(worker), cpu_begin, ..wait });
+            wait_on(&mut process);
+            process.waits.len()
+        };
+        assert_eq!([polls_on(1), polls_on(40)], [3, 2]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use holdup_model::{Call, ObjectKind, Process, ThreadId, Wait, endings};
+use holdup_model::{Call, ObjectKind, Outcome, Process, ThreadId, Wait, endings};
 use holdup_recording::Recording;
 
 use crate::stage::{HOLDUP, Stage, run, skip};
@@ -122,6 +122,24 @@ fn who_waits_for_a_forked_process_joins_it() {
     assert_eq!(ends, [(MAIN, Some(ThreadId::new(1)))], "{seen}");
     assert!(process.is_another(ThreadId::new(1)), "{seen}");
     assert!(!process.blocks.iter().any(|block| block.call == Call::WaitChild), "{seen}");
+}
+
+/// Polls with a time limit are parts of the wait for what comes in the end, also where who sent that is killed at once; and who reads from a
+/// timer sleeps.
+#[test]
+fn who_polls_until_a_worker_sends_its_result_waits_for_it_all_the_time() {
+    let stage = Stage::new();
+    let program = stage.program("kills_its_workers", &[]);
+    let process = recorded(&stage, &program, "results");
+    let seen = format!("{:#?} {:#?} {:#?}", process.waits, process.wakes, process.blocks);
+    assert_eq!(process.joined.len(), 5, "{seen}");
+    let parents: Vec<_> = process.threads.iter().map(|thread| thread.parent).collect();
+    assert_eq!(parents[1..], [Some(MAIN); 5], "{seen}");
+    // That it has sent something may be unsaid of one that was killed in that moment.
+    let mut results =
+        process.waits.iter().filter(|wait| process.object(wait.object).kind == ObjectKind::Messages);
+    assert!(results.any(|wait| wait.outcome == Outcome::TimedOut), "{seen}");
+    assert!(process.blocks.iter().any(|block| block.thread == MAIN && block.call == Call::Sleep), "{seen}");
 }
 
 /// What another program sends, and what a descriptor brings that was a channel before, is for no thread of this one.
