@@ -402,7 +402,7 @@ pub struct Work {
     pub chunks: u32,
     /// How many iterations it got.
     pub done: Option<u64>,
-    /// Time in the runtime for getting chunks (ns), where that was timed.
+    /// Time in the runtime for getting chunks (ns), where that was timed, in this execution or others at its place.
     pub dealing: Option<Nanos>,
 }
 

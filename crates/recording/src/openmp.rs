@@ -10,6 +10,7 @@
 //!
 //! An execution that was not told whole is taken to have gone as the nearest one that was, stretched to its length.
 
+mod dealing;
 mod leaving;
 mod played;
 mod waits;
@@ -27,6 +28,7 @@ use holdup_trace::wire::UNKNOWN;
 use crate::filler::{Filler, nanos};
 use crate::objects::kind_of;
 
+pub(crate) use dealing::estimate as estimate_dealing;
 pub(crate) use leaving::let_workers_leave;
 pub(crate) use waits::add_waits;
 

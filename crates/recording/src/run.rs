@@ -247,6 +247,7 @@ fn process(raw: &RawProcess, clock: &Clock, from: Option<u64>, until: Option<u64
         }
     }
     openmp::find_places_of_jumps(&mut process);
+    openmp::estimate_dealing(&mut process.openmp);
     openmp::add_waits(&mut process, &cpu);
     let callers: Vec<_> = filler.objects.callers().collect();
     for (object, caller) in callers {
