@@ -3,7 +3,7 @@
 //! Recording may cost a region [`SHARE_OF_TIME`] of its time. What a whole instance costs is reckoned from how much
 //! was written in it; the mean time of an instance is measured. The quotient says how many are left out until the
 //! next whole one. Chunks of loops cost most: what a whole instance costs with them is reckoned apart, and decides which have
-//! theirs told. The distance is scattered, so that a program whose steps take turns (every second one short) is
+//! theirs recorded. The distance is scattered, so that a program whose steps take turns (every second one short) is
 //! not always caught in the same turn; the scatter is a hash, so that a run can be repeated.
 //!
 //! Within an instance that goes on and on, the first constructs of a kind are told and then as many in each doubling

@@ -16,7 +16,7 @@ struct Known {
     key: AtomicU64,
     executions: AtomicU64,
     next_whole: AtomicU64,
-    /// The next one whose chunks are told as well.
+    /// The next one whose chunks are recorded as well.
     next_dealt: AtomicU64,
     timed: AtomicU64,
     /// Ticks of an execution, on average.
@@ -26,7 +26,7 @@ struct Known {
     /// The same with them.
     cost_dealt: AtomicU64,
     wholes: AtomicU32,
-    /// Those whose chunks were told.
+    /// Those whose chunks were recorded.
     dealt: AtomicU32,
 }
 

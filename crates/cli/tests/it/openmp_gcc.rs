@@ -212,11 +212,8 @@ fn all_threads_count_constructs_and_barriers_alike() {
     }
 }
 
-/// Recursive programs wait for tasks at each of their leaves, where there are none.
-#[test]
-fn who_has_made_no_task_does_not_wait_for_one() {
-    let openmp = told(
-        r#"static void leaf(void) {
+/// Five of its waits are for tasks: of the one that makes four, and of these, each of which makes one.
+pub(crate) const LEAVES: &str = r#"static void leaf(void) {
             for (int i = 0; i < 100; i++) {
                 #pragma omp taskwait
             }
@@ -241,8 +238,12 @@ fn who_has_made_no_task_does_not_wait_for_one() {
                 #pragma omp taskwait
                 leaf();
             }
-        }"#,
-    );
+        }"#;
+
+/// Recursive programs wait for tasks at each of their leaves, where there are none.
+#[test]
+fn who_has_made_no_task_does_not_wait_for_one() {
+    let openmp = told(LEAVES);
     let waits = openmp.syncs.iter().filter(|sync| sync.kind == SyncKind::Taskwait && !sync.continued);
     assert_eq!(waits.count(), 5, "{:?}", openmp.syncs);
 }
@@ -307,7 +308,7 @@ fn tasks_are_told_with_their_dependences() {
     assert!(openmp.syncs.iter().any(|sync| sync.kind == SyncKind::Taskgroup));
 }
 
-/// To tell of all chunks would cost more than they may: all else is told.
+/// To record all chunks would cost more than they may: all else is recorded.
 #[test]
 fn an_execution_of_many_chunks_is_whole_without_them() {
     let openmp = told(

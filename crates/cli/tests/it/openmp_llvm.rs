@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::openmp_gcc::LEAVES;
 use crate::stage::{Stage, record, run};
 use holdup_model::openmp::{DependKind, OpenMp, SyncKind, Vendor, WorkKind};
 use holdup_model::{ObjectKind, Process, Run, SiteId, ThreadId};
@@ -269,34 +270,7 @@ fn the_time_of_untied_tasks_that_are_not_told_is_told() {
 /// Recursive programs wait for tasks at each of their leaves, where there are none.
 #[test]
 fn who_has_made_no_task_does_not_wait_for_one() {
-    let openmp = told(
-        r#"static void leaf(void) {
-            for (int i = 0; i < 100; i++) {
-                #pragma omp taskwait
-            }
-        }
-        static void work(void) {
-            leaf();
-            plant(1);
-            #pragma omp task
-            plant(1);
-            #pragma omp taskwait
-            leaf();
-        }
-        int main(void) {
-            #pragma omp parallel
-            #pragma omp single
-            {
-                leaf();
-                for (int i = 0; i < 4; i++) {
-                    #pragma omp task
-                    work();
-                }
-                #pragma omp taskwait
-                leaf();
-            }
-        }"#,
-    );
+    let openmp = told(LEAVES);
     let waits = openmp.syncs.iter().filter(|sync| sync.kind == SyncKind::Taskwait && !sync.continued);
     assert_eq!(waits.count(), 5, "{:?}", openmp.syncs);
 }

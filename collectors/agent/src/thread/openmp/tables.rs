@@ -46,7 +46,7 @@ pub struct Encounter {
     pub(crate) instance: AtomicU64,
     pub(crate) function: AtomicU64,
     pub(crate) whole: AtomicBool,
-    /// True if the chunks of its worksharing constructs are told too.
+    /// True if the chunks of its worksharing constructs are recorded too.
     pub(crate) dealt: AtomicBool,
     pub(crate) league: AtomicBool,
     pub(crate) runtime: AtomicU32,
@@ -64,7 +64,7 @@ pub struct Encounter {
     pub(crate) events: AtomicU64,
     /// Edges of waits and tasks that were timed and not told.
     pub(crate) edges: AtomicU32,
-    /// Chunks that the thread told of.
+    /// Chunks that the thread recorded.
     pub(crate) chunks: AtomicU32,
     /// Windows of barriers that are told, whatever the thinning says, since they come rarely: the number of an even one
     /// plus one, and of an odd one. So the next can be decided on while threads are in the present one.
@@ -125,7 +125,7 @@ pub(crate) struct Level {
     pub(crate) tasks: Cell<u32>,
     /// Edges of waits and tasks that were timed and not told.
     pub(crate) edges: Cell<u32>,
-    /// Chunks that were told of.
+    /// Chunks that were recorded.
     pub(crate) chunks: Cell<u32>,
     /// True while it makes the tasks of a `taskloop`.
     pub(crate) taskloop: Cell<bool>,
