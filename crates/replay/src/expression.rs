@@ -115,6 +115,41 @@ pub fn sort_of(process: &Process, thread: ThreadId) -> Option<String> {
     })
 }
 
+/// The threads of a process by what they do, found once for all of them: of programs that start thousands it is asked for each.
+#[derive(Clone, Debug)]
+pub struct Sorts {
+    /// Of each thread, by its number, the place of its sort.
+    of: Vec<usize>,
+    sorts: Vec<Vec<ThreadId>>,
+}
+
+impl Sorts {
+    /// The sorts of all threads, as [`sort_of`] has them; threads of which nothing is known are each alone.
+    pub fn of(process: &Process) -> Self {
+        let mut known: BTreeMap<String, usize> = BTreeMap::new();
+        let mut sorts: Vec<Vec<ThreadId>> = Vec::new();
+        let mut of = Vec::with_capacity(process.threads.len());
+        for thread in (0..process.threads.len() as u32).map(ThreadId::new) {
+            let new = sorts.len();
+            let place = sort_of(process, thread).map_or(new, |sort| *known.entry(sort).or_insert(new));
+            if place == new {
+                sorts.push(Vec::new());
+            }
+            sorts[place].push(thread);
+            of.push(place);
+        }
+        Self { of, sorts }
+    }
+
+    /// All threads that do the same as this one, itself among them, by their numbers.
+    ///
+    /// # Panics
+    /// If the thread is not of the process.
+    pub fn like(&self, thread: ThreadId) -> &[ThreadId] {
+        &self.sorts[self.of[thread.index()]]
+    }
+}
+
 /// Reads an expression, with its range if it has one: then one point for each size.
 ///
 /// # Errors

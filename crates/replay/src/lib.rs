@@ -55,7 +55,8 @@ pub use apply::{Recorded, Setting, apply};
 pub use budget::Budget;
 pub use change::{Change, LockChange};
 pub use expression::{
-    ExpressionError, Point, ends_name, is_lock, object_name, parse, place_name, sort_of, sweep, thread_name,
+    ExpressionError, Point, Sorts, ends_name, is_lock, object_name, parse, place_name, sort_of, sweep,
+    thread_name,
 };
 pub use extract::extract;
 pub use machine::Machine;

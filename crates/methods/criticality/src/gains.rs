@@ -14,8 +14,8 @@ use holdup_model::{
     Arrange, Call, Doing, Nanos, ObjectId, ObjectKind, Process, Run, Sample, ThreadId, Time, Timeline,
 };
 use holdup_replay::{
-    Budget, Change, LEAST_ERROR, LockChange, Next, NoReplay, PauseKind, Pool, Prediction, Replayer,
-    ends_name, object_name, parse, place_name, sort_of, thread_name,
+    Budget, Change, LEAST_ERROR, LockChange, Next, NoReplay, PauseKind, Pool, Prediction, Replayer, Sorts,
+    ends_name, object_name, parse, place_name, thread_name,
 };
 
 use crate::diagnose::is_seen_throughout;
@@ -110,6 +110,7 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         replayer: &replayer,
         names: &names,
         wall: timeline.wall(),
+        sorts: Sorts::of(process),
         tasks: RecordedTasks::of(process, timeline),
         smaller_teams: teams::saved(process, timeline, diagnosis.effective_cores.max(1)),
     };
@@ -290,6 +291,7 @@ struct Case<'a> {
     replayer: &'a Replayer<'a>,
     names: &'a Names<'a>,
     wall: Nanos,
+    sorts: Sorts,
     tasks: RecordedTasks,
     /// What OpenMP's teams would save with a thread for each core.
     smaller_teams: Option<teams::Saved>,
@@ -442,21 +444,21 @@ impl Case<'_> {
                     (vec![Change::BalancedBarrier(object)], format!("barrier:{}=balanced", name(object)))
                 }
                 None => {
-                    let threads = self.sort_of(*finding.threads.first()?);
+                    let threads = self.sorts.like(*finding.threads.first()?);
                     let takes_part = || self.timeline.roles.who_takes_part(&threads).is_some();
                     if !self.are_there_together(&threads) && !takes_part() {
                         // The others had ended when it began: what it does can be dealt out among new ones only.
                         return (finding.kind == Imbalance).then(|| self.spread(diagnosis, finding))?;
                     }
                     let expression = format!("threads:{}=balanced", thread(&threads)?);
-                    (vec![Change::BalancedThreads(threads)], expression)
+                    (vec![Change::BalancedThreads(threads.to_vec())], expression)
                 }
             },
             Serial => return self.spread(diagnosis, finding),
             Pipeline | Condition => {
-                let threads = self.sort_of(*finding.threads.first()?);
+                let threads = self.sorts.like(*finding.threads.first()?);
                 let expression = format!("stage:{}*2", thread(&threads)?);
-                (vec![Change::Stage(threads, 2)], expression)
+                (vec![Change::Stage(threads.to_vec(), 2)], expression)
             }
             Quota | Affinity => {
                 let cores = self.cores_without_limit(diagnosis)?;
@@ -465,8 +467,8 @@ impl Case<'_> {
             Oversubscription if self.smaller_teams.is_some() => return None,
             Oversubscription => {
                 // The sort of which there are the most: one that starts them may take part.
-                let sorts = finding.threads.iter().map(|&thread| self.sort_of(thread));
-                let threads = sorts.max_by_key(Vec::len)?;
+                let sorts = finding.threads.iter().map(|&thread| self.sorts.like(thread));
+                let threads = sorts.max_by_key(|threads| threads.len())?;
                 let cores = diagnosis.effective_cores.max(1);
                 let at_once = self.most_at_once(&threads);
                 // None of a later generation can do what is an earlier one's.
@@ -475,7 +477,7 @@ impl Case<'_> {
                     return None;
                 }
                 let expression = format!("threads:{}={cores}", thread(&threads)?);
-                (vec![Change::Threads(threads, cores)], expression)
+                (vec![Change::Threads(threads.to_vec(), cores)], expression)
             }
             WakeUp => match finding.object {
                 Some(object) => (vec![Change::InstantWakeUps(object)], format!("wakeup:{}=0", name(object))),
@@ -514,7 +516,7 @@ impl Case<'_> {
 
     /// What is done alone in the finding's dearest stretches, spread over so many threads.
     fn alone(&self, finding: &Finding, over: f64) -> Option<String> {
-        let sort = self.sort_of(*finding.threads.first()?);
+        let sort = self.sorts.like(*finding.threads.first()?);
         let is_sort = sort == finding.threads;
         // Of so many the few of their sort that never worked alone make no difference, and nobody reads a list of them.
         let is_nearly = || {
@@ -614,14 +616,6 @@ impl Case<'_> {
         thread_name(self.names, self.process, thread)
     }
 
-    /// All threads that do the same; a thread alone where that is not known.
-    fn sort_of(&self, thread: ThreadId) -> Vec<ThreadId> {
-        let sort = sort_of(self.process, thread);
-        let all = (0..self.process.threads.len() as u32).map(ThreadId::new);
-        all.filter(|&other| other == thread || sort.is_some() && sort_of(self.process, other) == sort)
-            .collect()
-    }
-
     /// How many cores the program could use if nothing kept it from those that the machine has.
     fn cores_without_limit(&self, diagnosis: &Diagnosis) -> Option<u32> {
         let online = self.run.environment.online.len() as u32;
@@ -694,9 +688,9 @@ impl Case<'_> {
                 vec![("the serial part spread over threads".to_owned(), "threads", spread)]
             }
             (FindingKind::Pipeline | FindingKind::Condition, _) if !finding.threads.is_empty() => {
-                let threads = self.sort_of(finding.threads[0]);
+                let threads = self.sorts.like(finding.threads[0]);
                 let name = self.sort_name(threads[0]);
-                let faster = times(&|times| Change::Faster(threads.clone(), times));
+                let faster = times(&|times| Change::Faster(threads.to_vec(), times));
                 vec![(format!("{name} made faster"), "times faster", faster)]
             }
             _ => Vec::new(),

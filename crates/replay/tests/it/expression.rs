@@ -3,7 +3,9 @@
 use holdup_model::names::Names;
 use holdup_model::selector::quoted;
 use holdup_model::{Doing, Ends, Nanos, ObjectId, ObjectKind, Process, Sample, SiteId, ThreadId, Time};
-use holdup_replay::{Change, ExpressionError, LockChange, PauseKind, object_name, parse, sweep, thread_name};
+use holdup_replay::{
+    Change, ExpressionError, LockChange, PauseKind, Sorts, object_name, parse, sweep, thread_name,
+};
 use holdup_testkit::{Op, Script};
 use proptest::prelude::*;
 
@@ -292,6 +294,23 @@ fn names_that_there_are_not() {
     let nothing = Script::new().play();
     let error = parse("lock:a=0", &nothing).expect_err("there is no lock").to_string();
     assert_eq!(error, "no lock is named \"a\" in this recording; there is none");
+}
+
+#[test]
+fn threads_that_do_the_same_are_found_once() {
+    let mut process = process();
+    let [main, one, other, writer] = [0, 1, 2, 3].map(ThreadId::new);
+    let sorts = Sorts::of(&process);
+    assert_eq!(sorts.like(main), [main]);
+    assert_eq!((sorts.like(one), sorts.like(other)), (&[one, other][..], &[one, other][..]));
+    assert_eq!(sorts.like(writer), [writer]);
+    // Threads of which nothing is known are not alike.
+    for thread in [one, other] {
+        process.threads[thread.index()].entry = None;
+        process.threads[thread.index()].name = None;
+    }
+    let sorts = Sorts::of(&process);
+    assert_eq!((sorts.like(one), sorts.like(other)), (&[one][..], &[other][..]));
 }
 
 proptest! {
