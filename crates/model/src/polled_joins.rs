@@ -80,9 +80,12 @@ impl PolledJoins {
 fn runs_of_sleeps(process: &Process, timeline: &Timeline, thread: ThreadId) -> Vec<Range<usize>> {
     let segments = &timeline.row(thread).segments;
     let sleeps = segments.iter().filter(|segment| segment.state == State::Asleep).count();
+    if sleeps < LEAST_SLEEPS {
+        return Vec::new();
+    }
     let starts = process.threads.iter().filter(|other| other.parent == Some(thread));
     let mut acts: Vec<Time> = starts.map(|other| other.start).collect();
-    if sleeps < LEAST_SLEEPS || acts.is_empty() {
+    if acts.is_empty() {
         return Vec::new();
     }
     // Whoever gives a lock back, such as Python's around each sleep, gives nobody anything to do.

@@ -32,6 +32,29 @@ pub(crate) struct ThreadFacts {
 pub(crate) struct Threads {
     pub facts: Vec<ThreadFacts>,
     by_number: BTreeMap<u32, ThreadId>,
+    by_tid: Lives<u32>,
+    by_handle: Lives<u64>,
+}
+
+/// Threads by something that is used again when they have ended: for each, when they began (ticks) and their numbers, in the order of time.
+struct Lives<K>(BTreeMap<K, Vec<(u64, u32)>>);
+
+impl<K: Ord + Copy> Lives<K> {
+    fn of<'a>(facts: impl IntoIterator<Item = &'a ThreadFacts>, key: impl Fn(&ThreadFacts) -> K) -> Self {
+        let mut lives: BTreeMap<K, Vec<(u64, u32)>> = BTreeMap::new();
+        for facts in facts {
+            lives.entry(key(facts)).or_default().push((facts.start, facts.number));
+        }
+        lives.values_mut().for_each(|lives| lives.sort_unstable());
+        Self(lives)
+    }
+
+    /// The number of the one that began last up to `time`.
+    fn latest(&self, key: K, time: u64) -> Option<u32> {
+        let lives = self.0.get(&key)?;
+        let begun = lives.partition_point(|&(start, _)| start <= time);
+        Some(lives[begun.checked_sub(1)?].1)
+    }
 }
 
 impl Threads {
@@ -104,21 +127,20 @@ impl Threads {
         }
         // A thread of which only counts are known: nothing happened in it that could be placed in time.
         by_number.retain(|_, facts| facts.start != u64::MAX);
+        let by_handle = Lives::of(by_number.values(), |facts| facts.handle);
         for (number, handle, name) in names {
             let target = match handle {
-                0 => by_number.get_mut(&number),
+                0 => Some(number),
                 // The latest thread with this handle: handles are used again.
-                _ => by_number
-                    .values_mut()
-                    .filter(|facts| facts.handle == handle)
-                    .max_by_key(|facts| facts.start),
+                _ => by_handle.latest(handle, u64::MAX),
             };
-            if let Some(facts) = target {
+            if let Some(facts) = target.and_then(|number| by_number.get_mut(&number)) {
                 facts.name = Some(name);
             }
         }
+        let by_tid = Lives::of(by_number.values(), |facts| facts.tid);
         let ids = by_number.keys().enumerate().map(|(index, number)| (*number, ThreadId::new(index as u32)));
-        Threads { by_number: ids.collect(), facts: by_number.into_values().collect() }
+        Threads { by_number: ids.collect(), facts: by_number.into_values().collect(), by_tid, by_handle }
     }
 
     pub(crate) fn id(&self, number: u32) -> Option<ThreadId> {
@@ -127,16 +149,11 @@ impl Threads {
 
     /// The thread with this kernel id that lived at `time` (ticks): ids are used again.
     pub(crate) fn by_tid(&self, tid: u32, time: u64) -> Option<ThreadId> {
-        self.latest(time, |facts| tid != 0 && facts.tid == tid)
+        self.id(self.by_tid.latest(tid, time).filter(|_| tid != 0)?)
     }
 
     /// The thread with this handle that started last before `time` (ticks).
     pub(crate) fn by_handle(&self, handle: u64, time: u64) -> Option<ThreadId> {
-        self.latest(time, |facts| handle != 0 && facts.handle == handle)
-    }
-
-    fn latest(&self, time: u64, fits: impl Fn(&ThreadFacts) -> bool) -> Option<ThreadId> {
-        let candidates = self.facts.iter().filter(|facts| fits(facts) && facts.start <= time);
-        self.id(candidates.max_by_key(|facts| facts.start)?.number)
+        self.id(self.by_handle.latest(handle, time).filter(|_| handle != 0)?)
     }
 }

@@ -12,7 +12,7 @@ use crate::bottle::bottle_graph;
 use crate::chains::chains;
 use crate::criticality::on_core_and_runnable;
 use crate::environment::notes;
-use crate::findings::{BUSY_CORES, Case, Tasks, findings, keep_what_can_be_won};
+use crate::findings::{BUSY_CORES, Case, Stage, Tasks, findings, keep_what_can_be_won};
 use crate::holders::Holders;
 use crate::hot::hot_spots;
 use crate::losses::losses;
@@ -72,6 +72,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     losses.add_busy_locks(&busy);
     let names = Names::of(process, Some(&timeline.roles));
     let tasks = Tasks::of(process, &timeline);
+    let stages = Stage::of_all(process);
     let case = Case {
         process,
         timeline: &timeline,
@@ -87,6 +88,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         path: &path,
         samples: &samples,
         tasks: &tasks,
+        stages: &stages,
     };
     let (mut findings, cost_identity) = findings(&case);
     let [criticality, runnable] = on_core_and_runnable(&timeline);

@@ -77,6 +77,8 @@ pub(crate) struct Case<'a> {
     pub(crate) path: &'a CriticalPath,
     pub(crate) samples: &'a Samples,
     pub(crate) tasks: &'a Tasks,
+    /// What each thread does, by its number.
+    pub(crate) stages: &'a [Stage],
 }
 
 impl<'a> Case<'a> {
@@ -161,11 +163,8 @@ impl<'a> Case<'a> {
     }
 
     /// Threads that do the same: those with the same start function or sort of name, else the one alone.
-    fn stage(&self, thread: ThreadId) -> Stage {
-        match sort_of_thread(self.process, thread) {
-            Some(sort) => Stage::Sort(sort),
-            None => Stage::Thread(thread),
-        }
+    fn stage(&self, thread: ThreadId) -> &'a Stage {
+        &self.stages[thread.index()]
     }
 }
 
@@ -174,11 +173,19 @@ const NEARLY_ALL: f64 = 0.8;
 
 /// Threads that do the same.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Stage {
+pub(crate) enum Stage {
     /// All that have this in common.
     Sort(String),
     /// The main thread, or one of which nothing is known.
     Thread(ThreadId),
+}
+
+impl Stage {
+    /// Of each thread of a process, by its number.
+    pub(crate) fn of_all(process: &Process) -> Vec<Self> {
+        let all = (0..process.threads.len() as u32).map(ThreadId::new);
+        all.map(|thread| sort_of_thread(process, thread).map_or(Self::Thread(thread), Self::Sort)).collect()
+    }
 }
 
 /// Lost time of one cause, which becomes a finding if there is enough of it.

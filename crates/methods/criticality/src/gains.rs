@@ -445,19 +445,19 @@ impl Case<'_> {
                 }
                 None => {
                     let threads = self.sorts.like(*finding.threads.first()?);
-                    let takes_part = || self.timeline.roles.who_takes_part(&threads).is_some();
-                    if !self.are_there_together(&threads) && !takes_part() {
+                    let takes_part = || self.timeline.roles.who_takes_part(threads).is_some();
+                    if !self.are_there_together(threads) && !takes_part() {
                         // The others had ended when it began: what it does can be dealt out among new ones only.
                         return (finding.kind == Imbalance).then(|| self.spread(diagnosis, finding))?;
                     }
-                    let expression = format!("threads:{}=balanced", thread(&threads)?);
+                    let expression = format!("threads:{}=balanced", thread(threads)?);
                     (vec![Change::BalancedThreads(threads.to_vec())], expression)
                 }
             },
             Serial => return self.spread(diagnosis, finding),
             Pipeline | Condition => {
                 let threads = self.sorts.like(*finding.threads.first()?);
-                let expression = format!("stage:{}*2", thread(&threads)?);
+                let expression = format!("stage:{}*2", thread(threads)?);
                 (vec![Change::Stage(threads.to_vec(), 2)], expression)
             }
             Quota | Affinity => {
@@ -470,13 +470,13 @@ impl Case<'_> {
                 let sorts = finding.threads.iter().map(|&thread| self.sorts.like(thread));
                 let threads = sorts.max_by_key(|threads| threads.len())?;
                 let cores = diagnosis.effective_cores.max(1);
-                let at_once = self.most_at_once(&threads);
+                let at_once = self.most_at_once(threads);
                 // None of a later generation can do what is an earlier one's.
                 let are_one_generation = threads.len() < 2 * at_once;
-                if at_once as u32 <= cores || !are_one_generation || !self.share_pools(&threads) {
+                if at_once as u32 <= cores || !are_one_generation || !self.share_pools(threads) {
                     return None;
                 }
-                let expression = format!("threads:{}={cores}", thread(&threads)?);
+                let expression = format!("threads:{}={cores}", thread(threads)?);
                 (vec![Change::Threads(threads.to_vec(), cores)], expression)
             }
             WakeUp => match finding.object {

@@ -208,7 +208,7 @@ impl Late {
 }
 
 fn joins<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
-    let mut groups: BTreeMap<Stage, Late> = BTreeMap::new();
+    let mut groups: BTreeMap<&Stage, Late> = BTreeMap::new();
     for (&(object, thread), charge) in &case.losses.joins {
         let Some(joined) = case.process.object(object).thread.or(thread) else { continue };
         let late = groups.entry(case.stage(joined)).or_default();
@@ -219,7 +219,7 @@ fn joins<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
     for (stage, late) in groups {
         let threads: Vec<ThreadId> = late.threads.keys().copied().collect();
         let takes_part = case.timeline.roles.who_takes_part(&threads).is_some();
-        let siblings = siblings(case, &stage) + usize::from(takes_part);
+        let siblings = siblings(case, stage) + usize::from(takes_part);
         let kind = if siblings > 1 { FindingKind::Imbalance } else { FindingKind::Join };
         candidates.push(Candidate::new(kind, late.charge.total(), move |case| {
             describe_join(case, &late, siblings)
@@ -228,7 +228,7 @@ fn joins<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
 }
 
 fn siblings(case: &Case<'_>, stage: &Stage) -> usize {
-    case.working.threads.iter().filter(|&&thread| case.stage(thread) == *stage).count()
+    case.working.threads.iter().filter(|&&thread| case.stage(thread) == stage).count()
 }
 
 /// What late threads mostly did after others like them had ended, or, if there are none, while they were waited for.

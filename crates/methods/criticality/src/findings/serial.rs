@@ -66,10 +66,20 @@ impl Span {
             || !self.to.is_disjoint(&other.to)
             || is_unknown(self) && is_unknown(other)
     }
+
+    /// The smaller is put into the larger: thousands of threads may come one by one.
+    fn merge(&mut self, mut other: Span) {
+        if other.phase.keys.len() > self.phase.keys.len() {
+            std::mem::swap(self, &mut other);
+        }
+        self.from.extend(other.from);
+        self.to.extend(other.to);
+        self.phase.merge(other.phase);
+    }
 }
 
 pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
-    let mut stages: BTreeMap<Stage, Vec<Span>> = BTreeMap::new();
+    let mut stages: BTreeMap<&Stage, Vec<Span>> = BTreeMap::new();
     for (key, serial) in &case.losses.serial {
         let places = stages.entry(case.stage(key.thread)).or_default();
         let mut new = Span {
@@ -90,9 +100,7 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
             std::mem::take(places).into_iter().partition(|known| known.meets(&new));
         *places = other;
         for same in same {
-            new.from.extend(same.from);
-            new.to.extend(same.to);
-            new.phase.merge(same.phase);
+            new.merge(same);
         }
         places.push(new);
     }

@@ -36,9 +36,9 @@ impl Group {
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Cause {
+enum Cause<'a> {
     /// Threads that do something else than those who wait for them.
-    Stage(Stage),
+    Stage(&'a Stage),
     /// The same sort of thread waits and is waited for, or it is not known who is waited for.
     Object(ObjectId),
     /// Threads that go on with what others of them have begun.
@@ -62,7 +62,7 @@ pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>
     for (family, members) in case.together(&lost) {
         members.iter().for_each(|(object, _)| _ = first.insert(*object, (members[0].0, family)));
     }
-    let mut groups: BTreeMap<Cause, Group> = BTreeMap::new();
+    let mut groups: BTreeMap<Cause<'_>, Group> = BTreeMap::new();
     for (&(object, thread), charge) in &case.losses.signals {
         let cause = match thread {
             Some(_) if case.working.take_turns => Cause::Turns,
@@ -288,9 +288,7 @@ impl Waits {
     /// Nothing is taken from a queue before something was put into it. So threads whose first signal comes before the
     /// first one of those who signal to them put things in, and wait for room; the others wait for work.
     fn of(case: &Case<'_>, group: &Group) -> Self {
-        let stages: Vec<Stage> =
-            (0..case.process.threads.len()).map(|index| case.stage(ThreadId::new(index as u32))).collect();
-        let stage = |thread: ThreadId| &stages[thread.index()];
+        let stage = |thread: ThreadId| case.stage(thread);
         let sooner =
             |first: &mut Option<Time>, time: Time| *first = Some(first.map_or(time, |at| at.min(time)));
         let mut sums = Self::default();

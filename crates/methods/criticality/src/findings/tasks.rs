@@ -328,15 +328,15 @@ impl Group {
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Cause {
+enum Cause<'a> {
     /// They are smaller than what it takes to hand them out.
     Tiny,
     /// These threads make the next one, or end what it depends on; `None` where it is not known who does.
-    Late(Option<Stage>),
+    Late(Option<&'a Stage>),
 }
 
 pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>>) {
-    let mut groups: BTreeMap<Cause, Group> = BTreeMap::new();
+    let mut groups: BTreeMap<Cause<'_>, Group> = BTreeMap::new();
     for (&(object, thread), charge) in &case.losses.tasks {
         let mut add = |cause, charge: &Charge| {
             let group: &mut Group = groups.entry(cause).or_default();
