@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::{EdgeKind, Hold, ObjectId, ObjectKind, Outcome, Process, ThreadId, Time, Wait, Wake, WakeCount};
+use crate::{
+    EdgeKind, Hold, Nanos, ObjectId, ObjectKind, Outcome, Process, ThreadId, Time, Wait, Wake, WakeCount,
+};
 
 /// How one wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,7 +53,41 @@ pub fn endings(process: &Process) -> Vec<Ending> {
         }
         ending.at = ending.at.clamp(wait.begin, wait.end);
     }
+    wait_on_where_nobody_released(process, &mut endings);
     endings
+}
+
+/// Who is released while it has a core goes on within this time: longer than any call takes to return, shorter than what a thread that
+/// slept takes to get a core.
+const AT_ONCE: Nanos = Nanos::new(20_000);
+
+/// Not every task is recorded, so that what happened to the last one in a wait may not be what ended it. Whoever had a core ever since and
+/// did not go on at once was not released by that: it waited until it did go on, for the same thread as far as is known.
+fn wait_on_where_nobody_released(process: &Process, endings: &mut [Ending]) {
+    let mut late: Vec<(&Wait, &mut Ending)> = process
+        .waits
+        .iter()
+        .zip(endings)
+        .filter(|(wait, ending)| {
+            let is_for_tasks = process.object(wait.object).kind == ObjectKind::Tasks;
+            is_for_tasks && wait.end.since(ending.at) > AT_ONCE
+        })
+        .collect();
+    if late.is_empty() || process.on_core.is_empty() {
+        return;
+    }
+    let mut spans: Vec<(ThreadId, Time, Time)> =
+        process.on_core.iter().map(|span| (span.thread, span.begin, span.end)).collect();
+    spans.sort_unstable();
+    let has_core = |thread: ThreadId, from: Time, until: Time| {
+        let next = spans.partition_point(|&(other, begin, _)| (other, begin) <= (thread, from));
+        next.checked_sub(1).is_some_and(|last| spans[last].0 == thread && until <= spans[last].2)
+    };
+    for (wait, ending) in &mut late {
+        if has_core(wait.thread, ending.at, wait.end) {
+            ending.at = wait.end;
+        }
+    }
 }
 
 type Releases<'a> = BTreeMap<ObjectId, Vec<&'a Hold>>;
@@ -273,6 +309,41 @@ fn relock(process: &Process, releases: &Releases<'_>, wait: &Wait, signal: Time)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Left, OnCore};
+
+    /// Threads that wait from 10 µs to 500 µs for tasks, of which the last that is known was done at 100 µs; each has a core in these
+    /// spans (µs).
+    fn ends_of_waits(spans: &[&[(u64, u64)]]) -> Vec<u64> {
+        let at = |micros: u64| Time::from_nanos(micros * 1_000);
+        let mut process = Process::new(at(0), at(1_000));
+        let by = process.add_thread("main", at(0), None);
+        let object = process.add_object(ObjectKind::Tasks, 1);
+        process.wakes.push(Wake { thread: by, time: at(100), object, site: None, count: WakeCount::All });
+        for spans in spans {
+            let thread = process.add_thread("worker", at(0), None);
+            process.waits.push(Wait::granted(thread, object, at(10), at(500)));
+            process.on_core.extend(spans.iter().map(|&(begin, end)| OnCore {
+                thread,
+                begin: at(begin),
+                end: at(end),
+                core: 0,
+                left: Left::Blocked,
+            }));
+        }
+        let endings = endings(&process);
+        assert!(endings.iter().all(|ending| ending.by == Some(by)));
+        endings.iter().map(|ending| ending.at.nanos() / 1_000).collect()
+    }
+
+    #[test]
+    fn who_had_a_core_and_did_not_go_on_at_once_was_not_released() {
+        let has_one: &[(u64, u64)] = &[(0, 900)];
+        let slept: &[(u64, u64)] = &[(0, 50), (480, 900)];
+        let lost_it: &[(u64, u64)] = &[(0, 300), (400, 900)];
+        assert_eq!(ends_of_waits(&[has_one, slept, lost_it, &[(600, 900)]]), [500, 100, 100, 100]);
+        // Nothing is known of cores.
+        assert_eq!(ends_of_waits(&[&[], &[]]), [100, 100]);
+    }
 
     /// What [`Room::take`] is short for.
     fn last_that_fits(wakes: &[&Wake], left: &mut [u32], count: usize, wait: &Wait) -> Option<usize> {

@@ -152,7 +152,7 @@ fn whole(columns: &OpenMp, cpu: &CpuTimes) -> BTreeMap<Instance, Played> {
             let sequence = sync.sequence;
             played.arrivals.push(Arrival { sequence, kind, thread, begin, end, place, cpu });
         } else if (for_tasks || kind.is_barrier()) && begin < end {
-            let next = runs.next(sync.instance, thread, sync.end).filter(|_| sync.interrupted);
+            let next = sync.interrupted.then(|| runs.next(sync.instance, thread, sync.end));
             let cause = causes.of_wait(sync.instance, thread, (begin, end), next);
             played.task_waits.push(TaskWait { kind, thread, begin, end, place, cause, cpu });
         }
@@ -173,7 +173,7 @@ fn whole(columns: &OpenMp, cpu: &CpuTimes) -> BTreeMap<Instance, Played> {
                         begin: from,
                         end: begin,
                         place: played.place,
-                        cause: causes.of_wait(instance, thread, (from, begin), task),
+                        cause: causes.of_wait(instance, thread, (from, begin), Some(task)),
                         cpu: (None, None),
                     });
                 }
@@ -193,6 +193,8 @@ struct Causes {
     done: BTreeMap<Instance, Vec<(Time, ThreadId)>>,
     /// When a task was made, and by whom.
     made: BTreeMap<TaskId, (Time, ThreadId)>,
+    /// By instance: who makes all tasks there, as far as they are recorded; `None` where several do.
+    makers: BTreeMap<Instance, Option<ThreadId>>,
 }
 
 impl Causes {
@@ -210,19 +212,32 @@ impl Causes {
             let at = task.time + task.making.unwrap_or(Nanos::ZERO);
             (task.id, (at, task.thread))
         });
-        Self { done, made: made.collect() }
+        let mut makers: BTreeMap<Instance, Option<ThreadId>> = BTreeMap::new();
+        for task in &columns.tasks {
+            if let Some(instance) = task.instance {
+                let maker = makers.entry(instance).or_insert(Some(task.thread));
+                *maker = maker.filter(|&maker| maker == task.thread);
+            }
+        }
+        Self { done, made: made.collect(), makers }
     }
 
-    /// Who ended a wait of `thread`, after which it went on with the task `next`, if with one: who made that task meanwhile, or
-    /// else who was done with one last.
+    /// Who ended a wait of `thread`, after which it went on with the task `next`, if with one (`Some(None)`: one that is not recorded by
+    /// itself): who made that task meanwhile, who makes all of them, or else who was done with one last.
     fn of_wait(
         &self,
         instance: Instance,
         thread: ThreadId,
         (begin, end): (Time, Time),
-        next: Option<TaskId>,
+        next: Option<Option<TaskId>>,
     ) -> Option<(Time, ThreadId)> {
-        let made = next.and_then(|task| self.made.get(&task)).copied();
+        if next == Some(None)
+            && let Some(maker) =
+                self.makers.get(&instance).copied().flatten().filter(|&maker| maker != thread)
+        {
+            return Some((end, maker));
+        }
+        let made = next.flatten().and_then(|task| self.made.get(&task)).copied();
         let made = made.map(|(time, by)| (time.min(end), by));
         if let Some(made) = made.filter(|&(time, by)| time > begin && by != thread) {
             return Some(made);

@@ -254,6 +254,60 @@ fn a_wait_for_tasks_ends_by_who_made_the_next_one() {
     assert_eq!((waiting.state, waiting.by, waiting.end), (State::Blocked, Some(MAIN), at(1_275)));
 }
 
+/// Who waited for tasks, and until when, where the worker goes on with a task that is not recorded; `makers` make one each before.
+fn waited_for(makers: &[ThreadId]) -> (Option<ThreadId>, u64) {
+    let made = |time, task| TaskCreate {
+        time,
+        task,
+        parent: 0,
+        instance: 1,
+        function: 0x40_1200,
+        caller: 0x40_1080,
+        ticks: 5,
+        undeferred: false,
+        of_loop: false,
+        depends: false,
+    };
+    let makes = |thread: ThreadId| -> Vec<u64> {
+        let number = thread.index() as u64;
+        let own = makers.iter().filter(|&&maker| maker == thread);
+        own.flat_map(|_| made(1_110 + number, 7 + number).words().to_vec()).collect()
+    };
+    let task =
+        |begin, end, task| TaskRun { begin, end, task, instance: 1, ended: TaskEndCode::Complete }.words();
+    let main: [&[u64]; 4] = [
+        &region(1_100, 1_500, 1, true),
+        &makes(MAIN),
+        &barrier(1_400, 1_410, 1, 0, (false, false)),
+        &share(1_105, 1_450, 1, 0),
+    ];
+    let worker: [&[u64]; 5] = [
+        &makes(WORKER),
+        &barrier(1_200, 1_300, 1, 0, (false, true)),
+        &task(1_300, 1_350, 0),
+        &barrier(1_350, 1_410, 1, 0, (true, false)),
+        &share(1_110, 1_440, 1, 1),
+    ];
+    let other: [&[u64]; 3] =
+        [&task(1_130, 1_250, 9), &barrier(1_260, 1_410, 1, 0, (false, false)), &share(1_110, 1_440, 1, 2)];
+    let run = recorded(&[main.concat(), worker.concat(), other.concat()]);
+    let timeline = Timeline::build(&run.processes[0]);
+    let row = timeline.row(WORKER);
+    let waiting = &row.segments[row.at(at(1_220)).unwrap()];
+    assert_eq!(waiting.state, State::Blocked);
+    (waiting.by, waiting.end.since(at(1_000)).get())
+}
+
+#[test]
+fn who_makes_all_tasks_is_waited_for_until_one_is_there() {
+    assert_eq!(waited_for(&[MAIN]), (Some(MAIN), 300));
+    // Where several make them, it is who was done with one last.
+    let third = ThreadId::new(2);
+    assert_eq!(waited_for(&[MAIN, WORKER]), (Some(third), 250));
+    assert_eq!(waited_for(&[WORKER]), (Some(third), 250));
+    assert_eq!(waited_for(&[]), (Some(third), 250));
+}
+
 #[test]
 fn tasks_at_the_join_come_before_the_arrival_there() {
     let task =

@@ -25,6 +25,7 @@ type Construct = (SyncKind, Option<SiteId>);
 const HANDED_OUT: Nanos = Nanos::new(100_000);
 
 /// The tasks of a process, by the objects on which threads wait for them.
+#[derive(Default)]
 pub(crate) struct Tasks {
     by_object: BTreeMap<ObjectId, TaskSums>,
     /// Where tasks are tiny, but that is not all that they are waited for: the share of the time that is waited for others.
@@ -34,7 +35,7 @@ pub(crate) struct Tasks {
 
 impl Tasks {
     pub(crate) fn of(process: &Process, timeline: &Timeline) -> Self {
-        let mut found = Self { by_object: BTreeMap::new(), late: BTreeMap::new(), seen: Seen::default() };
+        let mut found = Self::default();
         let waits_for_tasks = |object: &ObjectId| process.object(*object).kind == ObjectKind::Tasks;
         let objects = (0..process.objects.len() as u32).map(ObjectId::new).filter(waits_for_tasks);
         let objects: Vec<ObjectId> = objects.collect();
@@ -63,8 +64,7 @@ impl Tasks {
             by_object.get(object).is_some_and(|sums| sums.tiny && is_more(sums))
         };
         let mut waited: BTreeMap<ObjectId, (Nanos, Nanos)> = BTreeMap::new();
-        let threads = (0..process.threads.len() as u32).map(ThreadId::new);
-        for segment in threads.flat_map(|thread| &timeline.row(thread).segments) {
+        for segment in timeline.threads.iter().flat_map(|row| &row.segments) {
             let object = segment.object.filter(|_| matches!(segment.state, State::Blocked | State::Spinning));
             let Some(object) = object.filter(is_split) else { continue };
             let (late, all) = waited.entry(object).or_default();
@@ -80,6 +80,13 @@ impl Tasks {
     /// True if what threads wait for at this object is that tasks are handed out that take less time than that.
     fn are_tiny(&self, object: ObjectId) -> bool {
         self.by_object.get(&object).is_some_and(|sums| sums.tiny)
+    }
+
+    /// The share of waits for tiny tasks at this object that are for ones that come late. Where nobody is known to be waited for, no
+    /// thread made or did one meanwhile: what takes so long is the handing out, or that a thread may take none but its own task's
+    /// children while others have those.
+    fn late(&self, object: ObjectId, thread: Option<ThreadId>) -> f64 {
+        thread.and(self.late.get(&object).copied()).unwrap_or(0.0)
     }
 
     /// True if there are such objects.
@@ -347,7 +354,7 @@ pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>
             }
         };
         let late = if case.tasks.are_tiny(object) {
-            let late = charge.share(case.tasks.late.get(&object).copied().unwrap_or(0.0));
+            let late = charge.share(case.tasks.late(object, thread));
             add(Cause::Tiny, &charge.without(&late));
             late
         } else {

@@ -439,3 +439,17 @@ fn who_waits_while_there_are_more_than_enough_small_tasks_waits_until_one_is_han
     assert!(what(0).contains("tasks that come late"));
     assert_eq!(what(19), "tasks that are too small in solve (lu.c:88)");
 }
+
+/// Several threads make small tasks, and some wait for those that others have taken: it is not known that anybody makes one meanwhile.
+#[test]
+fn who_waits_for_small_tasks_while_nobody_is_known_to_make_one_waits_for_the_runtime() {
+    let what = |are_known: bool, making| {
+        let mut regions = region_with_tasks(0, making, 4, None, &[&["app"]]);
+        regions.process.wakes.retain(|_| are_known);
+        first(&regions.diagnosis()).what.clone()
+    };
+    for making in [90, 3_000] {
+        assert!(what(true, making).contains("tasks that come late"));
+        assert_eq!(what(false, making), "tasks that are too small in solve (lu.c:88)");
+    }
+}
