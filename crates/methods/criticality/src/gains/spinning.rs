@@ -82,8 +82,12 @@ impl Kept {
         Kept { all, own: all * (1.0 - diagnosis.others.clamp(0.0, 1.0)) }
     }
 
-    /// What it saves if threads sleep that spin: at least this, and at most what a single thread lacked.
+    /// What it saves if threads sleep that spin: at least this, and at most what a single thread lacked. Where there is a core for each
+    /// thread, it is others that keep them from one.
     fn saved(&self, diagnosis: &Diagnosis) -> Option<Gain> {
+        if diagnosis.workers <= diagnosis.effective_cores {
+            return None;
+        }
         let most = diagnosis.threads.iter().map(|thread| thread.descheduled).max().unwrap_or(Nanos::ZERO);
         let matters = self.own >= LEAST_KEPT * diagnosis.wall.get() as f64;
         matters.then(|| gain(self.own, self.all, self.all.max(most.get() as f64)))

@@ -338,9 +338,8 @@ fn threads_that_are_cut_off_had_their_cores() {
     assert!(diagnosis.efficiency > 0.99, "{}", diagnosis.efficiency);
 }
 
-/// A thread that spins has the only core for most of the time: what the other lacks, the program itself took.
-#[test]
-fn who_spins_takes_a_core_from_the_others() {
+/// A thread that spins has the core for most of the time that another one needs.
+fn one_spins_on_the_others_core() -> Process {
     let at = |ms: u64| Time::from_nanos(ms * MS);
     let mut process = Process::new(at(0), at(100));
     let worker = process.add_thread("main", at(0), None);
@@ -361,13 +360,32 @@ fn who_spins_takes_a_core_from_the_others() {
         weight: Nanos::new(10 * MS),
     });
     process.samples.extend(looks);
-    let diagnosis = of(process, 1);
+    process
+}
+
+/// What the other lacks, the program itself took.
+#[test]
+fn who_spins_takes_a_core_from_the_others() {
+    let diagnosis = of(one_spins_on_the_others_core(), 1);
     let costs: Vec<(FindingKind, Nanos)> = diagnosis.cost_identity.parts.clone();
-    assert_eq!(diagnosis.threads[worker.index()].descheduled, ms(700));
+    assert_eq!(diagnosis.threads[0].descheduled, ms(700));
     // 70 ms of spinning and 70 ms of the other's without a core; 30 ms in which there were two that could have worked.
     assert_eq!(costs, [(FindingKind::Spin, ms(700)), (FindingKind::Oversubscription, ms(150))]);
     let evidence = &first(&diagnosis).evidence;
     assert!(evidence[1].contains("lacked a core for 70.0 ms in all"), "{evidence:?}");
+}
+
+/// Only who has to share cores saves by sleeping: with one for each thread, others took it.
+#[test]
+fn sleeping_saves_where_there_are_fewer_cores_than_threads() {
+    let gain = |cores: u32| {
+        let run = Run { processes: vec![one_spins_on_the_others_core()], cores, ..Run::default() };
+        let mut diagnosis = diagnose(&run, 0);
+        predict_gains(&run, &mut diagnosis, Depth::default());
+        let spins = |finding: &&Finding| finding.kind == FindingKind::Spin;
+        diagnosis.findings.iter().find(spins).expect("it spins").gain.as_ref().map(|gain| gain.time)
+    };
+    assert_eq!([gain(1), gain(2)], [Some(ms(700)), None]);
 }
 
 /// What a thread lacks that spun before and spins again is nothing that it could have worked.
