@@ -60,9 +60,12 @@ pub fn endings(process: &Process) -> Vec<Ending> {
 /// Who is released while it has a core goes on within this time: longer than any call takes to return, shorter than what a thread that
 /// slept takes to get a core.
 const AT_ONCE: Nanos = Nanos::new(20_000);
+/// The same of one that may have slept, and finds a core free.
+const WOKEN: Nanos = Nanos::new(200_000);
 
 /// Not every task is recorded, so that what happened to the last one in a wait may not be what ended it. Whoever had a core ever since and
-/// did not go on at once was not released by that: it waited until it did go on, for the same thread as far as is known.
+/// did not go on at once was not released by that: it waited until it did go on, for the same thread as far as is known. Where nothing is
+/// known of cores, the same goes for one that would have been woken by then.
 fn wait_on_where_nobody_released(process: &Process, endings: &mut [Ending]) {
     let mut late: Vec<(&Wait, &mut Ending)> = process
         .waits
@@ -73,9 +76,10 @@ fn wait_on_where_nobody_released(process: &Process, endings: &mut [Ending]) {
             is_for_tasks && wait.end.since(ending.at) > AT_ONCE
         })
         .collect();
-    if late.is_empty() || process.on_core.is_empty() {
+    if late.is_empty() {
         return;
     }
+    let knows_cores = !process.on_core.is_empty();
     let mut spans: Vec<(ThreadId, Time, Time)> =
         process.on_core.iter().map(|span| (span.thread, span.begin, span.end)).collect();
     spans.sort_unstable();
@@ -84,7 +88,11 @@ fn wait_on_where_nobody_released(process: &Process, endings: &mut [Ending]) {
         next.checked_sub(1).is_some_and(|last| spans[last].0 == thread && until <= spans[last].2)
     };
     for (wait, ending) in &mut late {
-        if has_core(wait.thread, ending.at, wait.end) {
+        let is_late = match knows_cores {
+            true => has_core(wait.thread, ending.at, wait.end),
+            false => wait.end.since(ending.at) > WOKEN,
+        };
+        if is_late {
             ending.at = wait.end;
         }
     }
@@ -314,11 +322,16 @@ mod tests {
     /// Threads that wait from 10 µs to 500 µs for tasks, of which the last that is known was done at 100 µs; each has a core in these
     /// spans (µs).
     fn ends_of_waits(spans: &[&[(u64, u64)]]) -> Vec<u64> {
+        ends_of_waits_for(100, spans)
+    }
+
+    /// The same where the last one was done then (µs).
+    fn ends_of_waits_for(done: u64, spans: &[&[(u64, u64)]]) -> Vec<u64> {
         let at = |micros: u64| Time::from_nanos(micros * 1_000);
         let mut process = Process::new(at(0), at(1_000));
         let by = process.add_thread("main", at(0), None);
         let object = process.add_object(ObjectKind::Tasks, 1);
-        process.wakes.push(Wake { thread: by, time: at(100), object, site: None, count: WakeCount::All });
+        process.wakes.push(Wake { thread: by, time: at(done), object, site: None, count: WakeCount::All });
         for spans in spans {
             let thread = process.add_thread("worker", at(0), None);
             process.waits.push(Wait::granted(thread, object, at(10), at(500)));
@@ -341,8 +354,10 @@ mod tests {
         let slept: &[(u64, u64)] = &[(0, 50), (480, 900)];
         let lost_it: &[(u64, u64)] = &[(0, 300), (400, 900)];
         assert_eq!(ends_of_waits(&[has_one, slept, lost_it, &[(600, 900)]]), [500, 100, 100, 100]);
-        // Nothing is known of cores.
-        assert_eq!(ends_of_waits(&[&[], &[]]), [100, 100]);
+        // Nothing is known of cores: 400 µs are no wake-up, 150 µs may be one.
+        assert_eq!(ends_of_waits(&[&[], &[]]), [500, 500]);
+        assert_eq!(ends_of_waits_for(350, &[&[]]), [350]);
+        assert_eq!(ends_of_waits_for(350, &[has_one, lost_it]), [500, 350]);
     }
 
     /// What [`Room::take`] is short for.
