@@ -339,6 +339,10 @@ mod tests {
         let with = |outer: &[&'static str]| [&park, outer].concat();
         let monitor = with(&["ObjectMonitor::EnterI@libjvm.so", "ObjectMonitor::enter@libjvm.so"]);
         assert_eq!(lock(&monitor), Some("the monitor of a Java object (synchronized)"));
+        let spins =
+            ["SpinPause@libjvm.so", "ObjectMonitor::TrySpin@libjvm.so", "ObjectMonitor::enter@libjvm.so"];
+        assert_eq!(spin(&spins), Some("the monitor of a Java object (synchronized)"));
+        assert_eq!(spin(&monitor), None);
         // Object.wait() waits for what the program does.
         let notified = with(&["ObjectMonitor::wait@libjvm.so", "JVM_MonitorWait@libjvm.so"]);
         assert_eq!((lock(&notified), idle(&notified)), (None, None));

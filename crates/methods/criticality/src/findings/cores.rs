@@ -57,6 +57,9 @@ pub(super) fn each_lost(case: &Case<'_>, want: &Want) -> String {
     format!("On average each thread was {}.", parts.join(", "))
 }
 
+/// From so many times as many threads as are at work at once on, threads come one after the other.
+const GENERATIONS: usize = 4;
+
 fn describe_oversubscription(case: &Case<'_>) -> Description {
     let threads = delayed_threads(case);
     let workers = case.working.at_once;
@@ -64,7 +67,12 @@ fn describe_oversubscription(case: &Case<'_>) -> Description {
     let shared = if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") };
     let place = started_at(case, &threads);
     let teams_are_larger = case.process.openmp.regions.iter().any(|region| region.size > cores);
-    let fewer = if teams_are_larger {
+    let started = case.working.threads.len();
+    let fewer = if started >= GENERATIONS * workers as usize {
+        format!(
+            "Keep {cores} threads and hand them more work, instead of starting new ones ({started} did work)"
+        )
+    } else if teams_are_larger {
         format!("Set OMP_NUM_THREADS={cores} (holdup scale measures with several numbers)")
     } else {
         format!("Start no more working threads than cores ({cores})")
