@@ -193,7 +193,7 @@ struct Causes {
     done: BTreeMap<Instance, Vec<(Time, ThreadId)>>,
     /// When a task was made, and by whom.
     made: BTreeMap<TaskId, (Time, ThreadId)>,
-    /// By instance: who makes all tasks there, as far as they are recorded; `None` where several do.
+    /// By instance: who makes all tasks there that others can take, as far as they are recorded; `None` where several do.
     makers: BTreeMap<Instance, Option<ThreadId>>,
 }
 
@@ -213,7 +213,7 @@ impl Causes {
             (task.id, (at, task.thread))
         });
         let mut makers: BTreeMap<Instance, Option<ThreadId>> = BTreeMap::new();
-        for task in &columns.tasks {
+        for task in columns.tasks.iter().filter(|task| !task.undeferred) {
             if let Some(instance) = task.instance {
                 let maker = makers.entry(instance).or_insert(Some(task.thread));
                 *maker = maker.filter(|&maker| maker == task.thread);

@@ -213,26 +213,30 @@ fn a_barrier_that_tasks_cut_off_is_a_wait_for_tasks_and_then_for_the_team() {
     assert_eq!((segment(1_390).state, segment(1_390).by), (State::Blocked, Some(WORKER)));
 }
 
-#[test]
-fn a_wait_for_tasks_ends_by_who_made_the_next_one() {
-    let task = |begin, end, task| TaskRun { begin, end, task, instance: 1, ended: TaskEndCode::Complete };
-    let made = |time, task, ticks| TaskCreate {
+/// A task is made in 5.
+fn made(time: u64, task: u64) -> TaskCreate {
+    TaskCreate {
         time,
         task,
         parent: 0,
         instance: 1,
         function: 0x40_1200,
         caller: 0x40_1080,
-        ticks,
+        ticks: 5,
         undeferred: false,
         of_loop: false,
         depends: false,
-    };
+    }
+}
+
+#[test]
+fn a_wait_for_tasks_ends_by_who_made_the_next_one() {
+    let task = |begin, end, task| TaskRun { begin, end, task, instance: 1, ended: TaskEndCode::Complete };
     // The third thread is done with a task after the main thread has made the next one, which the worker executes.
     let main: [&[u64]; 5] = [
         &region(1_100, 1_500, 1, true),
-        &made(1_110, 8, 5).words(),
-        &made(1_270, 9, 5).words(),
+        &made(1_110, 8).words(),
+        &made(1_270, 9).words(),
         &barrier(1_400, 1_410, 1, 0, (false, false)),
         &share(1_105, 1_450, 1, 0),
     ];
@@ -254,24 +258,14 @@ fn a_wait_for_tasks_ends_by_who_made_the_next_one() {
     assert_eq!((waiting.state, waiting.by, waiting.end), (State::Blocked, Some(MAIN), at(1_275)));
 }
 
-/// Who waited for tasks, and until when, where the worker goes on with a task that is not recorded; `makers` make one each before.
-fn waited_for(makers: &[ThreadId]) -> (Option<ThreadId>, u64) {
-    let made = |time, task| TaskCreate {
-        time,
-        task,
-        parent: 0,
-        instance: 1,
-        function: 0x40_1200,
-        caller: 0x40_1080,
-        ticks: 5,
-        undeferred: false,
-        of_loop: false,
-        depends: false,
-    };
+/// Who was waited for, and until when, where the worker goes on with a task that is not recorded; `makers` make one each before, which
+/// others may take or not.
+fn waited_for(makers: &[(ThreadId, bool)]) -> (Option<ThreadId>, u64) {
     let makes = |thread: ThreadId| -> Vec<u64> {
         let number = thread.index() as u64;
-        let own = makers.iter().filter(|&&maker| maker == thread);
-        own.flat_map(|_| made(1_110 + number, 7 + number).words().to_vec()).collect()
+        let own = makers.iter().filter(|maker| maker.0 == thread);
+        let task = |undeferred| TaskCreate { undeferred, ..made(1_110 + number, 7 + number) };
+        own.flat_map(|&(_, can_be_taken)| task(!can_be_taken).words().to_vec()).collect()
     };
     let task =
         |begin, end, task| TaskRun { begin, end, task, instance: 1, ended: TaskEndCode::Complete }.words();
@@ -300,11 +294,13 @@ fn waited_for(makers: &[ThreadId]) -> (Option<ThreadId>, u64) {
 
 #[test]
 fn who_makes_all_tasks_is_waited_for_until_one_is_there() {
-    assert_eq!(waited_for(&[MAIN]), (Some(MAIN), 300));
+    assert_eq!(waited_for(&[(MAIN, true)]), (Some(MAIN), 300));
+    assert_eq!(waited_for(&[(MAIN, true), (WORKER, false)]), (Some(MAIN), 300));
     // Where several make them, it is who was done with one last.
     let third = ThreadId::new(2);
-    assert_eq!(waited_for(&[MAIN, WORKER]), (Some(third), 250));
-    assert_eq!(waited_for(&[WORKER]), (Some(third), 250));
+    assert_eq!(waited_for(&[(MAIN, true), (WORKER, true)]), (Some(third), 250));
+    assert_eq!(waited_for(&[(WORKER, true)]), (Some(third), 250));
+    assert_eq!(waited_for(&[(MAIN, false)]), (Some(third), 250));
     assert_eq!(waited_for(&[]), (Some(third), 250));
 }
 
