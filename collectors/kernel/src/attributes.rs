@@ -96,9 +96,9 @@ const IN_ALL: u64 =
     (sys::PERF_SAMPLE_IDENTIFIER | sys::PERF_SAMPLE_TID | sys::PERF_SAMPLE_TIME | sys::PERF_SAMPLE_CPU)
         as u64;
 
-/// Frame pointer, stack pointer, instruction pointer: `PERF_REG_X86_BP`, `_SP`, `_IP`. The kernel writes them in
-/// the order of their bits.
-const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+/// The general registers and the instruction pointer: `PERF_REG_X86_AX` to `_IP`, `_R8` to `_R15`. The kernel writes them in the
+/// order of their bits.
+const REGISTERS: u64 = 0x1ff | 0xff << 16;
 
 /// The largest stack copy: a record's length has 16 bits, and the other fields need room too.
 const MAX_STACK_BYTES: u32 = 64_000;

@@ -118,17 +118,22 @@ pub struct Sample<'a> {
     pub in_kernel: bool,
     /// Where it was in its program; `None` in 32-bit code and where there is no program (any more).
     pub registers: Option<Registers>,
-    /// The stack from [`Registers::sp`] upwards, as much as was asked for or there is.
+    /// The stack from [`Registers::SP`] upwards, as much as was asked for or there is.
     pub stack: &'a [u8],
 }
 
-/// The registers that unwinding begins with.
+/// The registers of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registers {
     /// The instruction pointer.
     pub ip: u64,
-    /// The stack pointer.
-    pub sp: u64,
-    /// The frame pointer, or what the program uses that register for.
-    pub bp: u64,
+    /// The general registers by the numbers that instructions have for them: RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 to R15.
+    pub general: [u64; 16],
+}
+
+impl Registers {
+    /// The number of the stack pointer.
+    pub const SP: usize = 4;
+    /// The number of the frame pointer, or of what the program uses that register for.
+    pub const BP: usize = 5;
 }

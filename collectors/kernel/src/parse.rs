@@ -124,15 +124,24 @@ fn sample<'a>(body: &'a [u8], flags: u32, schema: &impl Schema) -> Option<Parsed
     Some(Parsed { id, event: Event { time_ns, pid, tid, cpu, what } })
 }
 
-/// The interface word, and the three registers unless it says that there are none. Registers of 32-bit code are read
-/// and dropped.
+/// The numbers of the lower general registers, in the order in which the kernel has them.
+const IN_ORDER: [usize; 8] = [0, 3, 1, 2, 6, 7, Registers::BP, Registers::SP];
+
+/// The interface word, and the registers unless it says that there are none. Registers of 32-bit code are read and dropped.
 fn registers(body: &mut Bytes<'_>) -> Option<Option<Registers>> {
     let abi = body.u64()?;
     if abi == u64::from(sys::PERF_SAMPLE_REGS_ABI_NONE) {
         return Some(None);
     }
-    let (bp, sp, ip) = (body.u64()?, body.u64()?, body.u64()?);
-    Some((abi == u64::from(sys::PERF_SAMPLE_REGS_ABI_64)).then_some(Registers { ip, sp, bp }))
+    let mut general = [0; 16];
+    for number in IN_ORDER {
+        general[number] = body.u64()?;
+    }
+    let ip = body.u64()?;
+    for higher in &mut general[8..] {
+        *higher = body.u64()?;
+    }
+    Some((abi == u64::from(sys::PERF_SAMPLE_REGS_ABI_64)).then_some(Registers { ip, general }))
 }
 
 /// What is left to read. Numbers are in the machine's byte order.

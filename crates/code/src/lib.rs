@@ -33,6 +33,8 @@
 //! assert_eq!(found, Some(Loop { start: 0x1000, end: 0x100a }));
 //! ```
 
+mod accessed;
+
 mod atomic;
 
 mod blocks;
@@ -63,6 +65,7 @@ mod waiting;
 
 mod calls;
 
+pub use accessed::{Accessed, accessed_before};
 pub use atomic::{AtomicUse, atomics};
 pub use blocks::{Block, BlockTable, RawBlock};
 pub use calls::{Arguments, Helper};

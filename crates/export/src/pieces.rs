@@ -183,6 +183,7 @@ mod tests {
                 doing: Doing::Running,
                 site: Some(site),
                 weight: Nanos::new(weight),
+                access: None,
             });
         }
         let timeline = Timeline::build(&process);

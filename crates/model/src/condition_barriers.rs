@@ -542,6 +542,7 @@ mod tests {
                         doing: Doing::Running,
                         site: spins_at,
                         weight: Nanos::new(1),
+                        access: None,
                     }),
                     'h' => process.holds.push(Hold {
                         thread,

@@ -244,6 +244,7 @@ mod tests {
             doing,
             site: None,
             weight,
+            access: None,
         });
         let states = [Spinning, Active, Spinning, Active, Spinning, Active];
         assert_eq!(states_after(&process, &states), [Spinning, Spinning, Spinning, Active, Spinning, Active]);

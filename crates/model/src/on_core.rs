@@ -583,6 +583,7 @@ mod tests {
             doing: Doing::Running,
             site: Some(site),
             weight: Nanos::new(20),
+            access: None,
         };
         process.samples = vec![sample(60, spin), sample(20, work), sample(40, spin), sample(90, spin)];
         let expected = [(0, 20, State::Active), (20, 90, State::Spinning), (90, 100, State::Active)];
@@ -602,6 +603,7 @@ mod tests {
             doing: Doing::Running,
             site: Some(spin),
             weight: Nanos::new(40),
+            access: None,
         }];
         let spinning: Vec<_> =
             states(&process).into_iter().filter(|&(.., state)| state == State::Spinning).collect();
@@ -628,6 +630,7 @@ mod tests {
                 doing: Doing::Running,
                 site: Some(spin),
                 weight: Nanos::new(40),
+                access: None,
             }];
             states(&process).into_iter().filter(|&(.., state)| state == State::Spinning).collect::<Vec<_>>()
         };
@@ -662,6 +665,7 @@ mod tests {
             doing: Doing::Running,
             site: Some(spin),
             weight: Nanos::new(100),
+            access: None,
         };
         process.samples = times.iter().map(sample).collect();
         process

@@ -52,6 +52,32 @@ pub struct Sample {
     /// one before, which is this on average for threads that run for long at a time. Of blocked ones: the
     /// time between two looks at the process's threads (ns) × how many were blocked for each that was looked at.
     pub weight: Nanos,
+    /// Of running threads: the data that the instruction before accessed, if that is known.
+    pub access: Option<Access>,
+}
+
+/// What an instruction did to data in memory.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum AccessKind {
+    /// It read it.
+    Read,
+    /// It wrote it.
+    Write,
+    /// It read and wrote it, and others may have written in between.
+    Update,
+    /// It read and wrote it in one step.
+    Atomic,
+}
+
+/// Data in memory that a thread accessed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Access {
+    /// Its address.
+    pub address: u64,
+    /// How many bytes.
+    pub bytes: u8,
+    /// What was done to it.
+    pub kind: AccessKind,
 }
 
 /// Threads that are often switched are sampled less often than their CPU time says, since the kernel's timer begins anew:

@@ -386,9 +386,14 @@ impl Frame {
     /// True for code of the program itself or of a library that it chose, false for the language's and the
     /// system's own runtime.
     pub fn is_program(&self) -> bool {
-        let runtime_module = [RUNTIME_MODULES, LOADERS, OPENMP_MODULES].iter().any(|names| self.is_of(names));
         let runtime_function = self.function.as_deref().is_some_and(is_runtime_function);
-        !runtime_module && !runtime_function && !self.is_in_file_of(RUNTIME_FILES)
+        !self.is_in_runtime() && !runtime_function && !self.is_in_file_of(RUNTIME_FILES)
+    }
+
+    /// True for code of a library that is the language's or the system's own runtime; false where such code is compiled into the
+    /// program.
+    pub fn is_in_runtime(&self) -> bool {
+        [RUNTIME_MODULES, LOADERS, OPENMP_MODULES].iter().any(|names| self.is_of(names))
     }
 
     /// True for code of a runtime of OpenMP.

@@ -92,6 +92,8 @@ impl Joined {
     fn whole(self) -> Option<Process> {
         let mut process = self.process?;
         if self.lives.len() > 1 {
+            // The same address is other memory in another process.
+            process.samples.iter_mut().for_each(|sample| sample.access = None);
             start_children(&mut process, &self.lives);
             wait_for_ends(&mut process, &self.lives);
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use holdup_model::Left;
 use holdup_trace::kernel::{
-    CoverageCode, Record, SAMPLE_COST, SWITCH_COST, SampleCode, WAKING_COST, records,
+    Access, CoverageCode, Record, SAMPLE_COST, SWITCH_COST, SampleCode, WAKING_COST, records,
 };
 use holdup_trace::wire::Text;
 
@@ -83,6 +83,7 @@ pub(crate) struct SampleFacts {
     pub stack: u32,
     pub call: u32,
     pub argument: u64,
+    pub access: Option<Access>,
 }
 
 /// A call stack in an image.
@@ -169,8 +170,8 @@ impl Kernel {
                         .collect();
                     lives.push((time, Life::Exec { pid, image, command }));
                 }
-                Record::Sample { time, tid, kind, weight, stack, call, argument, .. } => {
-                    let sample = SampleFacts { time, kind, weight, stack, call, argument };
+                Record::Sample { time, tid, kind, weight, stack, call, argument, access, .. } => {
+                    let sample = SampleFacts { time, kind, weight, stack, call, argument, access };
                     kernel.samples.entry(tid).or_default().push(sample);
                 }
                 Record::Stack { id, image, broken, addresses } => {

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::{
-    Block, Call, CpuReading, Doing, Frame, Left, Nanos, ObjectId, ObjectKind, OnCore, Process, Routine,
-    RoutineKind, Sample, Site, SiteId, Thread, ThreadId, Time, Wait, Wake, WakeCount,
+    Access, AccessKind, Block, Call, CpuReading, Doing, Frame, Left, Nanos, ObjectId, ObjectKind, OnCore,
+    Process, Routine, RoutineKind, Sample, Site, SiteId, Thread, ThreadId, Time, Wait, Wake, WakeCount,
 };
-use holdup_trace::kernel::{NO_CALL, NO_STACK, SampleCode};
+use holdup_trace::kernel::{self, AccessCode, NO_CALL, NO_STACK, SampleCode};
 
 use crate::clock::Clock;
 use crate::facts::{ImageNames, NamedFrame};
@@ -31,6 +31,16 @@ pub(crate) struct Merge<'a> {
     pub clock: &'a Clock,
     /// When the recording ended (ns of CLOCK_MONOTONIC).
     pub end: u64,
+}
+
+fn accessed(access: kernel::Access) -> Access {
+    let kind = match access.code {
+        AccessCode::Read => AccessKind::Read,
+        AccessCode::Write => AccessKind::Write,
+        AccessCode::Update => AccessKind::Update,
+        AccessCode::Atomic => AccessKind::Atomic,
+    };
+    Access { address: access.address, bytes: access.bytes, kind }
 }
 
 /// Sites of one image, added when they are first needed.
@@ -309,6 +319,7 @@ impl Merge<'_> {
                     weight: Nanos::new(
                         (sample.weight as f64 * self.kernel.times_its_weight(sample.time)) as u64,
                     ),
+                    access: sample.access.map(accessed),
                 });
             }
             process.readings.extend(self.kernel.readings(seen.tid, from, until).iter().map(

@@ -51,6 +51,7 @@ pages! { FindingKind, FINDINGS:
     Join "join",
     Startup "startup",
     Spin "spin",
+    Sharing "sharing",
     Io "io",
     Sleep "sleep",
     Blocked "blocked",

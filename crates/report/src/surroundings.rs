@@ -129,7 +129,11 @@ pub(crate) fn seen(process: &Process) -> (String, String) {
         unseen.push("which locks and barriers threads waited for");
     }
     (if has_samples { &mut seen } else { &mut unseen }).push("loops that wait");
-    unseen.push("caches");
+    let has_accesses = process.samples.iter().any(|sample| sample.access.is_some());
+    if has_accesses {
+        seen.push("cache lines that threads share");
+    }
+    unseen.push(if has_accesses { "other use of caches" } else { "caches" });
     (format!("{} and cores", seen.join(", ")), format!("{} and memory", unseen.join(", ")))
 }
 

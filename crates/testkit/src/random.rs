@@ -169,6 +169,7 @@ fn sample() -> impl Strategy<Value = Sample> {
         doing,
         site,
         weight: Nanos::new(weight),
+        access: None,
     })
 }
 

@@ -37,6 +37,31 @@ pub enum SampleCode {
     Able = 2,
 }
 
+/// What an instruction did to data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum AccessCode {
+    /// It read it.
+    Read = 1,
+    /// It wrote it.
+    Write = 2,
+    /// It read and wrote it, and others may have written in between.
+    Update = 3,
+    /// It read and wrote it in one step.
+    Atomic = 4,
+}
+
+/// Data that a running thread had just accessed when it was seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    /// Its address.
+    pub address: u64,
+    /// How many bytes.
+    pub bytes: u8,
+    /// What was done to it.
+    pub code: AccessCode,
+}
+
 /// What the collector can see from a moment on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -146,6 +171,8 @@ pub enum Record<'a> {
         call: u32,
         /// The first argument of the system call: for futexes the address.
         argument: u64,
+        /// For running threads what they had just accessed, if that is known.
+        access: Option<Access>,
     },
     /// A call stack.
     Stack {
@@ -293,6 +320,22 @@ pub fn sample(
     ]);
 }
 
+/// A sample of a running thread. The arguments are the fields of [`Record::Sample`].
+pub fn running(
+    out: &mut impl Extend<u64>,
+    time: u64,
+    (pid, tid): (u32, u32),
+    weight: u64,
+    stack: u32,
+    access: Option<Access>,
+) {
+    // A running thread is in no call, so that there is room for what it accessed.
+    let head = header(SAMPLE, SampleCode::Running as u8, 6, stack);
+    let kind = access.map_or(0, |access| u64::from(access.code as u8) << 32 | u64::from(access.bytes) << 40);
+    let address = access.map_or(0, |access| access.address);
+    out.extend([head, time, pair(pid, tid), weight, u64::from(NO_CALL) | kind, address]);
+}
+
 /// A call stack; at most [`MAX_ADDRESSES`] of it.
 pub fn stack(out: &mut impl Extend<u64>, id: u32, image: u32, broken: bool, addresses: &[u64]) {
     let addresses = &addresses[..addresses.len().min(MAX_ADDRESSES)];
@@ -360,6 +403,18 @@ pub fn records(mut words: &[u64]) -> impl Iterator<Item = Record<'_>> {
     })
 }
 
+/// What a running thread accessed, from the words that samples of others have for calls.
+fn access(call: u64, address: u64) -> Option<Access> {
+    let code = match (call >> 32) as u8 {
+        1 => AccessCode::Read,
+        2 => AccessCode::Write,
+        3 => AccessCode::Update,
+        4 => AccessCode::Atomic,
+        _ => return None,
+    };
+    Some(Access { address, bytes: (call >> 40) as u8, code })
+}
+
 fn record(head: u64, words: &[u64]) -> Option<Record<'_>> {
     let flags = (head >> 8) as u8;
     let small = (head >> 32) as u32;
@@ -396,6 +451,8 @@ fn record(head: u64, words: &[u64]) -> Option<Record<'_>> {
                 2 => SampleCode::Able,
                 _ => return None,
             };
+            let (call, argument) = (word(4)?, word(5)?);
+            let access = access(call, argument).filter(|_| kind == SampleCode::Running);
             Record::Sample {
                 time: word(1)?,
                 pid,
@@ -403,8 +460,9 @@ fn record(head: u64, words: &[u64]) -> Option<Record<'_>> {
                 kind,
                 weight: word(3)?,
                 stack: small,
-                call: word(4)? as u32,
-                argument: word(5)?,
+                call: call as u32,
+                argument: if access.is_some() { 0 } else { argument },
+                access,
             }
         }
         STACK => Record::Stack {

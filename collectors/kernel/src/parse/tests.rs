@@ -90,6 +90,10 @@ fn mapping() -> Vec<u8> {
         .trailer()
 }
 
+/// RAX, RBX, RCX, RDX, RSI, RDI, RBP, RSP, RIP, R8 to R15.
+const AS_THE_KERNEL_HAS_THEM: [u64; 17] =
+    [0xa, 0xb, 0xc, 0xd, 0x51, 0xd1, 0xb0, 0x50, 0x1b, 8, 9, 10, 11, 12, 13, 14, 15];
+
 fn sample(abi: u64, registers: &[u64]) -> Vec<u8> {
     Made::new(sys::PERF_RECORD_SAMPLE, sys::PERF_RECORD_MISC_KERNEL)
         .words(&[SAMPLES, 0xffff_8000_0000_0000])
@@ -159,10 +163,12 @@ fn what_was_lost_and_throttled_is_told() {
 
 #[test]
 fn samples_have_registers_and_stack() {
-    let record = sample(2, &[0xb0, 0x50, 0x1b]);
+    let record = sample(2, &AS_THE_KERNEL_HAS_THEM);
     let Parsed { id, event } = parse(&record, &Opened).expect("a sample");
     assert_eq!((id, event.tid, event.time_ns, event.cpu), (SAMPLES, Tid(8), 900, Cpu(3)));
-    let registers = Some(Registers { ip: 0x1b, sp: 0x50, bp: 0xb0 });
+    let general = [0xa, 0xc, 0xd, 0xb, 0x50, 0xb0, 0x51, 0xd1, 8, 9, 10, 11, 12, 13, 14, 15];
+    assert_eq!((general[Registers::SP], general[Registers::BP]), (0x50, 0xb0));
+    let registers = Some(Registers { ip: 0x1b, general });
     let stack = &b"0123456789ab"[..];
     assert_eq!(event.what, What::Sample(Sample { weight_ns: 1_000_000, in_kernel: true, registers, stack }));
     assert_eq!(time_ns(&record, &Opened), Some(900));
@@ -170,7 +176,7 @@ fn samples_have_registers_and_stack() {
 
 #[test]
 fn samples_without_a_64_bit_program_have_no_registers() {
-    for record in [sample(0, &[]), sample(1, &[0xb0, 0x50, 0x1b])] {
+    for record in [sample(0, &[]), sample(1, &AS_THE_KERNEL_HAS_THEM)] {
         let Parsed { event, .. } = parse(&record, &Opened).expect("a sample");
         let What::Sample(Sample { registers, stack, .. }) = event.what else { panic!("{event:?}") };
         assert_eq!((registers, stack), (None, &b"0123456789ab"[..]));
@@ -209,7 +215,7 @@ fn unknown_records_and_foreign_events_are_left_out() {
 
 #[test]
 fn records_that_are_cut_off_are_not_read() {
-    let whole = [switch(0), fork(), mapping(), sample(2, &[1, 2, 3]), waking(0)];
+    let whole = [switch(0), fork(), mapping(), sample(2, &AS_THE_KERNEL_HAS_THEM), waking(0)];
     for record in &whole {
         assert!(parse(record, &Opened).is_some());
         // Below this, the trailer takes what the fields would need.

@@ -70,6 +70,8 @@ mod first_findings {
         idle_thieves
         idle_thieves_locked
         spin_yield
+        false_sharing
+        shared_counter
         malloc_arena
         stdio_lock
         mmap_lock

@@ -5,11 +5,20 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use holdup_code::{Accessed, Code, accessed_before};
+use holdup_model::AccessKind;
 use holdup_symbols::{Files, Mapping, Options, StackCopy, Symbolizer, UnwindEnd};
-use holdup_trace::kernel::{self, NO_STACK};
+use holdup_trace::kernel::{self, Access, AccessCode, NO_STACK};
 
 /// The most distinct stacks that are kept of one image: beyond, samples have none.
 const MOST_STACKS: usize = 1 << 20;
+
+/// The most instructions of one image of which it is kept what the one before accesses.
+const MOST_INSTRUCTIONS: usize = 1 << 16;
+/// Functions are read up to an instruction that is not further away from their beginning (bytes),
+const MOST_BYTES: u64 = 64 << 10;
+/// and this far behind it, for jumps that lead back.
+const BYTES_BEHIND: u64 = 4 << 10;
 
 /// A program that a process runs.
 pub(super) struct Image {
@@ -19,6 +28,8 @@ pub(super) struct Image {
     /// How many of `mappings` are in the recording: none before the first stack.
     told: usize,
     stacks: BTreeMap<Box<[u64]>, u32>,
+    /// By the address of an instruction: what the one before it accesses.
+    accesses: BTreeMap<u64, Option<Accessed>>,
 }
 
 impl Image {
@@ -26,13 +37,27 @@ impl Image {
     pub(super) fn new(number: u32, pid: u32, files: Files) -> Image {
         let process = Some(PathBuf::from(format!("/proc/{pid}")));
         let symbolizer = Symbolizer::live(process, Options::default(), files);
-        Image { number, symbolizer, mappings: Vec::new(), told: 0, stacks: BTreeMap::new() }
+        Image {
+            number,
+            symbolizer,
+            mappings: Vec::new(),
+            told: 0,
+            stacks: BTreeMap::new(),
+            accesses: BTreeMap::new(),
+        }
     }
 
     /// What a fork of it, process `pid`, begins with.
     pub(super) fn forked(&self, number: u32, pid: u32) -> Image {
         let symbolizer = self.symbolizer.forked(Some(PathBuf::from(format!("/proc/{pid}"))));
-        Image { number, symbolizer, mappings: self.mappings.clone(), told: 0, stacks: BTreeMap::new() }
+        Image {
+            number,
+            symbolizer,
+            mappings: self.mappings.clone(),
+            told: 0,
+            stacks: BTreeMap::new(),
+            accesses: BTreeMap::new(),
+        }
     }
 
     pub(super) fn map(&mut self, time: u64, start: u64, len: u64, offset: u64, path: &[u8]) {
@@ -41,6 +66,8 @@ impl Image {
         // Further parts of a file that is mapped, and what is mapped already, tell nothing.
         if self.symbolizer.add(&mapping).module.is_some() {
             self.mappings.push((time, mapping));
+            // What was nowhere may be there now, or something else.
+            self.accesses.clear();
         }
     }
 
@@ -63,5 +90,32 @@ impl Image {
         kernel::stack(out, id, self.number, broken, &unwound.addresses);
         self.stacks.insert(unwound.addresses.into_boxed_slice(), id);
         id
+    }
+
+    /// What a thread with these registers at `ip` had just accessed ([`Accessed::address`]), if its code says so.
+    pub(super) fn accessed(&mut self, ip: u64, registers: &[u64; 16]) -> Option<Access> {
+        let known = self.accesses.get(&ip).copied();
+        let accessed = known.unwrap_or_else(|| {
+            let found = self.accessed_before(ip);
+            if self.accesses.len() < MOST_INSTRUCTIONS {
+                self.accesses.insert(ip, found);
+            }
+            found
+        })?;
+        let code = match accessed.kind {
+            AccessKind::Read => AccessCode::Read,
+            AccessKind::Write => AccessCode::Write,
+            AccessKind::Update => AccessCode::Update,
+            AccessKind::Atomic => AccessCode::Atomic,
+        };
+        Some(Access { address: accessed.address(registers), bytes: accessed.bytes, code })
+    }
+
+    fn accessed_before(&self, ip: u64) -> Option<Accessed> {
+        let start = self.symbolizer.function_range(ip)?.start;
+        let before = ip.checked_sub(start).filter(|before| (1..=MOST_BYTES).contains(before))?;
+        let code = self.symbolizer.code_bytes(ip, before, BYTES_BEHIND)?;
+        // Only from the beginning of a function on it is known where instructions begin.
+        (code.start == start).then(|| accessed_before(&Code { start, bytes: code.bytes }, ip)).flatten()
     }
 }

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use holdup_kernel::{Event, Linux, Lookout, Pid, Processes, Sight, Switch, Tid, Waited, Waker, Watch, What};
+use holdup_kernel::{
+    Event, Linux, Lookout, Pid, Processes, Registers, Sight, Switch, Tid, Waited, Waker, Watch, What,
+};
 use holdup_symbols::{Files, StackCopy};
 use holdup_trace::kernel::{self, CoverageCode, NO_CALL, NO_STACK, SampleCode};
 
@@ -257,17 +259,19 @@ impl State {
                 self.thread(pid, tid).moves(leaves && !preempted);
             }
             What::Sample(sample) => {
-                let stack = match (sample.registers, self.images.get_mut(&pid)) {
+                let (stack, access) = match (sample.registers, self.images.get_mut(&pid)) {
                     (Some(at), Some(image)) => {
-                        let copy = StackCopy { ip: at.ip, sp: at.sp, bp: Some(at.bp), bytes: sample.stack };
-                        image.stack(&copy, &mut self.out)
+                        let (sp, bp) = (at.general[Registers::SP], at.general[Registers::BP]);
+                        let copy = StackCopy { ip: at.ip, sp, bp: Some(bp), bytes: sample.stack };
+                        let is_outside = !sample.in_kernel;
+                        let access = is_outside.then(|| image.accessed(at.ip, &at.general)).flatten();
+                        (image.stack(&copy, &mut self.out), access)
                     }
-                    _ => NO_STACK,
+                    _ => (NO_STACK, None),
                 };
                 self.cost += kernel::SAMPLE_COST;
                 self.on_core.is_on(event.cpu.0, time);
-                let (weight, kind) = (sample.weight_ns, SampleCode::Running);
-                kernel::sample(&mut self.out, time, (pid, tid), kind, weight, stack, NO_CALL, 0);
+                kernel::running(&mut self.out, time, (pid, tid), sample.weight_ns, stack, access);
             }
             What::Fork { pid, tid, parent_pid, parent_tid } => {
                 self.start(time, (pid.0, tid.0), (parent_pid.0, parent_tid.0));

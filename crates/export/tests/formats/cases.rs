@@ -56,6 +56,7 @@ pub(crate) fn look_at(process: &mut Process) {
             doing: Doing::Running,
             site: Some(sites[index / threads % 2]),
             weight: Nanos::new(period),
+            access: None,
         })
         .collect();
 }

@@ -95,6 +95,7 @@ fn sampled(mut process: Process, samples: usize) -> Process {
             doing: Doing::Running,
             site: Some(stacks[number * 7_919 % stacks.len()]),
             weight: Nanos::new(weight),
+            access: None,
         })
         .collect();
     process

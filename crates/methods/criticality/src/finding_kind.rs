@@ -57,6 +57,8 @@ kinds! {
     Join = "join", "bar", "waiting for threads to end";
     /// Threads spin.
     Spin = "spin", "spin", "spinning";
+    /// Threads take cache lines from each other. What it costs is the time at accesses to them, which are work.
+    Sharing = "sharing", "spin", "passing cache lines";
     /// A CPU quota of its control groups stops its threads.
     Quota = "quota", "des", "stopped by the quota";
     /// Its threads may use fewer CPUs than there are.
@@ -90,6 +92,11 @@ impl FindingKind {
     /// False for what has a cost and is no finding, but a note about the environment.
     pub fn is_finding(self) -> bool {
         self != Self::Load
+    }
+
+    /// True where what it costs counts as work: it is no part of the lost time.
+    pub fn is_of_work(self) -> bool {
+        self == Self::Sharing
     }
 
     /// True for what goes on until the recording ends, whatever else is fixed.

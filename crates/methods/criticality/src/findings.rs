@@ -25,6 +25,7 @@ mod lock;
 mod meeting;
 mod own;
 mod serial;
+mod sharing;
 mod signal;
 mod spin;
 mod tasks;
@@ -229,6 +230,7 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
     serial::candidates(case, &mut candidates);
     own::candidates(case, &mut candidates);
     spin::candidates(case, &mut candidates);
+    sharing::candidates(case, &mut candidates);
     awake::candidates(case, &mut candidates);
     idle::candidates(case, &mut candidates);
     environment::candidates(case, &mut candidates);
@@ -385,9 +387,9 @@ pub(crate) const BUSY_CORES: f64 = 0.95;
 pub(crate) fn keep_what_can_be_won(findings: &mut Vec<Finding>, wall: Nanos, efficiency: f64) {
     let idle = (1.0 - efficiency) + LEAST_SHARE;
     findings.retain(|finding| {
-        use FindingKind::{Affinity, Oversubscription, Quota};
+        use FindingKind::{Affinity, Oversubscription, Quota, Sharing};
         finding.kind.never_ends()
-            || matches!(finding.kind, Quota | Affinity | Oversubscription)
+            || matches!(finding.kind, Quota | Affinity | Oversubscription | Sharing)
             || finding.cost.share_of(wall) <= idle
     });
 }
@@ -437,7 +439,7 @@ fn identity(case: &Case<'_>, candidates: &[Candidate<'_>]) -> CostIdentity {
         (FindingKind::Idle, case.losses.spare),
         (FindingKind::Oversubscription, case.losses.beyond_cores),
     ]);
-    for candidate in candidates {
+    for candidate in candidates.iter().filter(|candidate| !candidate.kind.is_of_work()) {
         *lost.entry(candidate.kind).or_default() += candidate.lost;
     }
     let active: Nanos = case

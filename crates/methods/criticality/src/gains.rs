@@ -419,7 +419,8 @@ impl Case<'_> {
     fn fix(&self, diagnosis: &Diagnosis, finding: &Finding) -> Option<Fix> {
         use FindingKind::{
             Affinity, Barrier, Blocked, Condition, Deadlock, Delayed, Hang, Idle, Imbalance, Io, Join, Load,
-            Lock, Oversubscription, Pipeline, Quota, Semaphore, Serial, Sleep, Spin, Startup, Tasks, WakeUp,
+            Lock, Oversubscription, Pipeline, Quota, Semaphore, Serial, Sharing, Sleep, Spin, Startup, Tasks,
+            WakeUp,
         };
         let name = |object| self.name_of(object);
         let thread = |threads: &[ThreadId]| threads.first().map(|&thread| quoted(&self.sort_name(thread)));
@@ -501,6 +502,8 @@ impl Case<'_> {
                 (objects.into_iter().map(Change::Free).collect(), expression.join(","))
             }
             Delayed => (vec![Change::WithoutLoad], "load=0".to_owned()),
+            // It is computed.
+            Sharing => return None,
             Load | Spin | Startup | Idle | Deadlock | Hang | Blocked => return None,
         };
         Some(Fix { changes, expression })

@@ -48,6 +48,7 @@ mod ranks;
 mod repeats;
 mod samples;
 mod scarcity;
+mod shared_lines;
 mod sweep;
 mod tree;
 mod wording;

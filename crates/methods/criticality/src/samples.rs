@@ -5,7 +5,7 @@
 //! not further than [`Sample::reach`]. What it was seen doing then counts for all of that.
 
 use holdup_model::{
-    Doing, Fixed, Nanos, Process, Row, Sample, Site, SiteId, State, ThreadId, Time, Timeline,
+    Access, Doing, Fixed, Nanos, Process, Row, Sample, Site, SiteId, State, ThreadId, Time, Timeline,
 };
 
 use crate::criticality::Growth;
@@ -22,6 +22,8 @@ pub(crate) struct Look {
     pub(crate) active: Nanos,
     /// What the thread's criticality grew by over it.
     pub(crate) critical: Fixed,
+    /// The data that it had just accessed.
+    pub(crate) access: Option<Access>,
 }
 
 /// The samples of all active threads.
@@ -69,6 +71,7 @@ impl Samples {
                     place,
                     active,
                     critical,
+                    access: sample.access,
                 });
             }
         }

@@ -27,6 +27,7 @@ fn process() -> Process {
         doing: Doing::Running,
         site: Some(site),
         weight: Nanos::new(1),
+        access: None,
     });
     process
 }

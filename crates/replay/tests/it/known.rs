@@ -258,6 +258,7 @@ fn samples(process: &mut Process, thread: ThreadId, sites: &[SiteId], every: u64
             doing: Doing::Running,
             site: Some(sites[sample as usize % sites.len()]),
             weight: Nanos::new(every),
+            access: None,
         });
     }
 }

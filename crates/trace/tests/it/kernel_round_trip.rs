@@ -1,6 +1,6 @@
 //! What the kernel collector writes is read back, and rubbish never does harm.
 
-use holdup_trace::kernel::{self, CoverageCode, Record, SampleCode};
+use holdup_trace::kernel::{self, Access, AccessCode, CoverageCode, NO_CALL, Record, SampleCode};
 use holdup_trace::wire::BadRecord;
 use proptest::prelude::*;
 
@@ -12,11 +12,26 @@ fn every_record_is_read_as_it_was_written() {
     kernel::start(&mut words, 6, (7, 8), (9, 10), 11);
     kernel::exit(&mut words, 12, (13, 14));
     kernel::sample(&mut words, 15, (16, 17), SampleCode::Blocked, 18, 19, 20, 21);
+    let accesses = [None, Some(Access { address: u64::MAX - 7, bytes: 64, code: AccessCode::Atomic })];
+    for access in accesses {
+        kernel::running(&mut words, 15, (16, 17), 18, 19, access);
+    }
     kernel::stack(&mut words, 22, 23, true, &[24, 25, 26]);
     kernel::waking(&mut words, 27, 28, 29);
     kernel::reading(&mut words, 30, (31, 32), 33, 34);
     kernel::coverage(&mut words, 35, CoverageCode::BackOff);
     kernel::lost(&mut words, 36, 37);
+    let running = |access| Record::Sample {
+        time: 15,
+        pid: 16,
+        tid: 17,
+        kind: SampleCode::Running,
+        weight: 18,
+        stack: 19,
+        call: NO_CALL,
+        argument: 0,
+        access,
+    };
     let expected = [
         Record::Switch { time: 1, pid: 2, tid: 3, core: 4, out: true, preempted: true },
         Record::Switch { time: 5, pid: 2, tid: 3, core: 4, out: false, preempted: false },
@@ -31,7 +46,10 @@ fn every_record_is_read_as_it_was_written() {
             stack: 19,
             call: 20,
             argument: 21,
+            access: None,
         },
+        running(accesses[0]),
+        running(accesses[1]),
         Record::Stack { id: 22, image: 23, broken: true, addresses: &[24, 25, 26] },
         Record::Waking { time: 27, tid: 28, by: 29 },
         Record::Reading { time: 30, pid: 31, tid: 32, cpu: 33, delay: 34 },

@@ -213,6 +213,7 @@ mod tests {
                 doing: Doing::Running,
                 site: Some(site),
                 weight: Nanos::new(5_000_000),
+                access: None,
             }));
         }
         process

@@ -30,7 +30,14 @@ fn sample(process: &mut Process, period: u64, at: impl Fn(ThreadId, Time) -> Opt
                 time = time + Nanos::new(left);
                 left = period;
                 let (doing, weight) = (Doing::Running, Nanos::new(period));
-                process.samples.push(Sample { thread, time, doing, site: at(thread, time), weight });
+                process.samples.push(Sample {
+                    thread,
+                    time,
+                    doing,
+                    site: at(thread, time),
+                    weight,
+                    access: None,
+                });
             }
             left -= segment.end.since(time).get();
         }
@@ -172,6 +179,7 @@ fn what_a_sample_stands_for_ends_at_the_one_before_and_skips_waiting() {
         doing: Doing::Running,
         site: Some(site),
         weight: Nanos::new(weight),
+        access: None,
     };
     // Eight weights: 16 to 30 and 50 to 60; 60 to 65, not further; 72 to 80 of spinning; 80 to 90.
     process.samples =
@@ -462,7 +470,14 @@ fn time_that_is_blocked_on_nothing_known_is_told_by_where() {
     for ms in 0..100 {
         for thread in [0, 1].map(ThreadId::new) {
             let (time, weight) = (Time::from_nanos(ms * MS), Nanos::new(MS));
-            process.samples.push(Sample { thread, time, doing: Doing::Blocked, site: Some(fetch), weight });
+            process.samples.push(Sample {
+                thread,
+                time,
+                doing: Doing::Blocked,
+                site: Some(fetch),
+                weight,
+                access: None,
+            });
         }
     }
     let diagnosis = of(process.clone(), 2);
@@ -540,6 +555,7 @@ proptest! {
                 doing: if is_running { Doing::Running } else { Doing::Blocked },
                 site: Some(SiteId::new(site)),
                 weight: Nanos::new(weight),
+access: None,
             })
             .collect();
         for (index, site) in process.sites.iter_mut().enumerate() {

@@ -15,5 +15,6 @@ mod ranks;
 mod rounds;
 mod scheduled;
 mod serial;
+mod sharing;
 mod tree;
 mod waiting;

@@ -144,6 +144,7 @@ fn sample(thread: usize, time: Time, site: SiteId) -> Sample {
         site: Some(site),
         doing: Doing::Running,
         weight: ms(1),
+        access: None,
     }
 }
 

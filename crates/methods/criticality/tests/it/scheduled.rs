@@ -358,6 +358,7 @@ fn one_spins_on_the_others_core() -> Process {
         doing: Doing::Running,
         site: Some(spin),
         weight: Nanos::new(10 * MS),
+        access: None,
     });
     process.samples.extend(looks);
     process
@@ -411,6 +412,7 @@ fn who_would_spin_on_lacks_no_core_to_work() {
         doing: Doing::Running,
         site: Some(spin),
         weight: Nanos::new(5 * MS),
+        access: None,
     });
     process.samples.extend(looks);
     let mut diagnosis = of(process.clone(), 1);
@@ -451,7 +453,14 @@ fn what_others_take_from_a_spinning_thread_is_no_spinning() {
     ];
     for time in [5, 10, 15, 20, 82, 84, 86, 88] {
         let (weight, site) = (Nanos::new(5 * MS), Some(spin));
-        process.samples.push(Sample { thread: spinner, time: at(time), doing: Doing::Running, site, weight });
+        process.samples.push(Sample {
+            thread: spinner,
+            time: at(time),
+            doing: Doing::Running,
+            site,
+            weight,
+            access: None,
+        });
     }
     process.waits.push(Wait {
         thread: waiter,
@@ -512,6 +521,7 @@ fn spinning_at_a_barrier_that_is_met_very_often() {
             doing: Doing::Running,
             site: Some(spin),
             weight: Nanos::new(2 * MS),
+            access: None,
         }));
         let diagnosis = of(process, 2);
         let finding = diagnosis.findings.into_iter().find(|finding| finding.kind == FindingKind::Spin);
@@ -571,7 +581,7 @@ fn chunks_that_take_less_than_to_deal_them_out() {
         for thread in workers {
             let site = (look <= 6).then_some(dealing);
             let (time, weight) = (at(look * 10), Nanos::new(10 * MS));
-            process.samples.push(Sample { thread, time, doing: Doing::Running, site, weight });
+            process.samples.push(Sample { thread, time, doing: Doing::Running, site, weight, access: None });
         }
     }
     let run = Run { processes: vec![process], cores: 2, ..Run::default() };

@@ -97,6 +97,7 @@ pub(crate) fn run_at(process: &mut Process, thread: ThreadId, site: SiteId, from
         doing: Doing::Running,
         site: Some(site),
         weight: Nanos::new(MS),
+        access: None,
     });
     process.samples.extend(samples);
 }
@@ -605,6 +606,7 @@ fn what_the_others_do_is_said_of_idle_workers() {
             doing: Doing::Running,
             site: Some(piece),
             weight: Nanos::new(5 * MS),
+            access: None,
         }));
     }
     let diagnosis = of(process);

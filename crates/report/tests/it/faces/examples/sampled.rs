@@ -30,6 +30,7 @@ fn look_at(process: &mut Process, samples: u64, place: SiteId) {
         doing: Doing::Running,
         site: Some(place),
         weight: Nanos::new(wall / samples),
+        access: None,
     };
     process.samples = (0..samples).map(sample).collect();
     process.covered = vec![(process.start, process.end)];

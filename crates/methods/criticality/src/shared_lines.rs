@@ -1,0 +1,306 @@
+//! Cache lines that several threads access at the same time, at least one of them to write.
+//!
+//! A processor core that writes to a cache line takes it from all others, and who accesses it next fetches it from there: some ten times as
+//! long as an access to a line that the core has takes. A thread that waits for memory is found by samples right behind the
+//! instruction that accesses it (`holdup_code::accessed_before`), and its registers say which data that was. So samples say which lines
+//! threads pass to each other, and how much time passes at these accesses. How much of that is waiting for the line they do not
+//! say: an access takes its time also where nobody else uses the line, and what else waits for it is found elsewhere.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::ops::Range;
+
+use holdup_model::{Access, AccessKind, Arrange, Doing, Nanos, Process, SiteId, ThreadId, ThreadTimes, Time};
+
+use crate::hot::{Function, function};
+use crate::losses::ByThread;
+use crate::samples::Samples;
+use crate::scarcity::part;
+
+/// The bytes of a cache line.
+pub(crate) const LINE: u64 = 64;
+
+/// Accesses are at the same time if samples that find them are no further apart than this many sampling periods: a thread
+/// that takes a twentieth of its time for a line is found at it that often.
+const NEAR: u64 = 20;
+
+/// As many samples are looked at on each side of one.
+const NEIGHBOURS: usize = 64;
+
+/// Fewer samples than this say nothing.
+const FEWEST_SAMPLES: u64 = 10;
+
+/// What one thread passes to others takes these about as long as itself. A thread cannot wait for a line that others hardly use: at most for
+/// this many times as long as they are found at it.
+const MOST_OF_OTHERS: u64 = 2;
+
+/// Lines that the same functions access.
+#[derive(Debug)]
+pub(crate) struct SharedLines {
+    /// Where most of the time passes.
+    pub(crate) place: SiteId,
+    /// Active time at accesses to them while other threads accessed them.
+    pub(crate) threads: ByThread,
+    /// How many samples found threads there.
+    pub(crate) samples: u64,
+    pub(crate) lines: usize,
+    /// Threads access different bytes of them, for most of the time.
+    pub(crate) is_false: bool,
+    /// Most of the time passes at atomic instructions.
+    pub(crate) is_atomic: bool,
+    /// Of the line with the most time: which bytes of it each thread (those that came one after the other: all of them) was found to
+    /// access, and whether it was found to write.
+    pub(crate) bytes: Vec<(Vec<ThreadId>, Range<u64>, bool)>,
+}
+
+/// Threads of a sort that come one after the other, as the first or the second of several that are there at a time, are one: each of
+/// them may be too short to be found more than once.
+struct Successions {
+    /// By thread.
+    of: Vec<usize>,
+    /// By succession, in order: from when to when there is one.
+    lives: Vec<Vec<(Time, Option<Time>)>>,
+}
+
+/// The successions of a sort: which have a thread until when, and which had one.
+#[derive(Default)]
+struct Taken {
+    until: BinaryHeap<Reverse<(Time, usize)>>,
+    free: BTreeSet<usize>,
+}
+
+impl Successions {
+    fn of<S: Ord>(process: &Process, stages: &[S]) -> Self {
+        let mut threads: Vec<ThreadId> = (0..process.threads.len() as u32).map(ThreadId::new).collect();
+        threads.sort_by_key(|&thread| (process.thread(thread).start, thread));
+        let mut found = Self { of: vec![0; threads.len()], lives: Vec::new() };
+        let mut of_stage: BTreeMap<&S, Taken> = BTreeMap::new();
+        for thread in threads {
+            let facts = process.thread(thread);
+            let taken = of_stage.entry(&stages[thread.index()]).or_default();
+            while let Some(&Reverse((_, one))) =
+                taken.until.peek().filter(|Reverse((end, _))| *end <= facts.start)
+            {
+                taken.free.insert(one);
+                taken.until.pop();
+            }
+            let own = taken.free.pop_first().unwrap_or_else(|| {
+                found.lives.push(Vec::new());
+                found.lives.len() - 1
+            });
+            taken.until.extend(facts.end.map(|end| Reverse((end, own))));
+            found.lives[own].push((facts.start, facts.end));
+            found.of[thread.index()] = own;
+        }
+        found
+    }
+
+    fn is_there(&self, succession: usize, at: Time) -> bool {
+        let lives = &self.lives[succession];
+        let begun = lives.partition_point(|(start, _)| *start <= at);
+        lives[..begun].last().is_some_and(|(_, end)| end.is_none_or(|end| at <= end))
+    }
+}
+
+/// By how much the samples of each thread's sort stand for less than these threads were active: of threads that are shorter than a
+/// sampling period few are found at all. 1 where too few samples say so.
+fn times_as_active<S: Ord>(stages: &[S], times: &[ThreadTimes], samples: &Samples) -> Vec<f64> {
+    let mut of_stage: BTreeMap<&S, (Nanos, Nanos, u64)> = BTreeMap::new();
+    for (thread, look) in samples.all() {
+        let (_, seen, count) = of_stage.entry(&stages[thread.index()]).or_default();
+        *seen += look.active;
+        *count += 1;
+    }
+    for (stage, times) in stages.iter().zip(times) {
+        of_stage.entry(stage).or_default().0 += times.active.saturating_sub(times.delayed);
+    }
+    let times = |stage: &S| match of_stage[stage] {
+        (active, seen, FEWEST_SAMPLES..) => active.share_of(seen).max(1.0),
+        _ => 1.0,
+    };
+    stages.iter().map(times).collect()
+}
+
+/// An access to a line.
+struct Touch {
+    time: Time,
+    thread: ThreadId,
+    succession: usize,
+    access: Access,
+    active: Nanos,
+    place: SiteId,
+}
+
+impl Touch {
+    fn writes(&self) -> bool {
+        self.access.kind != AccessKind::Read
+    }
+
+    fn overlaps(&self, other: &Touch) -> bool {
+        let end = |touch: &Touch| touch.access.address + u64::from(touch.access.bytes);
+        self.access.address < end(other) && other.access.address < end(self)
+    }
+}
+
+/// What was found of one line.
+#[derive(Default)]
+struct Line {
+    touches: Vec<Touch>,
+    /// By succession, then thread: the time of touches that others' are near to.
+    contended: BTreeMap<usize, ByThread>,
+    samples: u64,
+    /// Of that time, what others touch the same bytes meanwhile.
+    same_bytes: Nanos,
+    atomic: Nanos,
+    by_place: BTreeMap<SiteId, Nanos>,
+}
+
+fn sum(threads: &ByThread) -> Nanos {
+    threads.values().copied().sum()
+}
+
+impl Line {
+    fn time(&self) -> Nanos {
+        self.contended.values().map(sum).sum()
+    }
+
+    /// Which touches are near to those of others, one of the two to write.
+    fn find(&mut self, successions: &Successions, near: Nanos) {
+        for (at, touch) in self.touches.iter().enumerate() {
+            let around =
+                &self.touches[at.saturating_sub(NEIGHBOURS)..(at + NEIGHBOURS).min(self.touches.len())];
+            let mut others = around.iter().filter(|other| {
+                other.succession != touch.succession
+                    && (other.writes() || touch.writes())
+                    && other.time.max(touch.time).since(other.time.min(touch.time)) <= near
+                    && successions.is_there(other.succession, touch.time)
+                    && successions.is_there(touch.succession, other.time)
+            });
+            let Some(first) = others.next() else { continue };
+            self.samples += 1;
+            *self.contended.entry(touch.succession).or_default().entry(touch.thread).or_default() +=
+                touch.active;
+            *self.by_place.entry(touch.place).or_default() += touch.active;
+            if first.overlaps(touch) || others.any(|other| other.overlaps(touch)) {
+                self.same_bytes += touch.active;
+            }
+            if touch.access.kind == AccessKind::Atomic {
+                self.atomic += touch.active;
+            }
+        }
+        let all = self.time();
+        for threads in self.contended.values_mut() {
+            let own = sum(threads);
+            let most = Nanos::new(all.saturating_sub(own).get().saturating_mul(MOST_OF_OTHERS));
+            if own > most {
+                threads.values_mut().for_each(|time| *time = part(*time, most, own));
+            }
+        }
+    }
+
+    fn bytes(&self) -> Vec<(Vec<ThreadId>, Range<u64>, bool)> {
+        let mut found: BTreeMap<usize, (Range<u64>, bool)> = BTreeMap::new();
+        for touch in self.touches.iter().filter(|touch| self.contended.contains_key(&touch.succession)) {
+            let begin = touch.access.address % LINE;
+            let end = (begin + u64::from(touch.access.bytes)).min(LINE);
+            let (range, writes) = found.entry(touch.succession).or_insert((begin..end, false));
+            *range = range.start.min(begin)..range.end.max(end);
+            *writes |= touch.writes();
+        }
+        let threads = |succession| self.contended[&succession].keys().copied().collect();
+        found.into_iter().map(|(succession, (range, writes))| (threads(succession), range, writes)).collect()
+    }
+}
+
+/// The lines that threads share, those of the same functions together; the most time first. O(n log n).
+///
+/// `stages` says of each thread what it does, `times` how long it did what.
+pub(crate) fn shared_lines<S: Ord>(
+    process: &Process,
+    samples: &Samples,
+    stages: &[S],
+    times: &[ThreadTimes],
+) -> Vec<SharedLines> {
+    let running = process.samples.iter().filter(|sample| sample.doing == Doing::Running);
+    let Some(period) = running.map(|sample| sample.weight).max() else { return Vec::new() };
+    let near = Nanos::new(period.get().saturating_mul(NEAR));
+    let successions = Successions::of(process, stages);
+    let as_active = times_as_active(stages, times, samples);
+    // What their words cost is told of the locks and other objects themselves.
+    let objects = process.objects.iter().filter(|object| object.thread.is_none());
+    let objects: BTreeSet<u64> = objects.map(|object| object.address).collect();
+    let mut lines: BTreeMap<u64, Line> = BTreeMap::new();
+    for (thread, look) in samples.all() {
+        let (Some(access), Some(place), Some(site)) = (look.access, look.place, look.site) else { continue };
+        let is_own = process.site(site).frames.first().is_some_and(|frame| !frame.is_in_runtime());
+        if is_own && !objects.contains(&access.address) {
+            let succession = successions.of[thread.index()];
+            let active = look.active.get() as f64 * as_active[thread.index()];
+            let active = Nanos::new(active as u64);
+            let touch = Touch { time: look.time, thread, succession, access, active, place };
+            lines.entry(access.address / LINE).or_default().touches.push(touch);
+        }
+    }
+    let mut found: Vec<Line> = lines
+        .into_values()
+        .filter(|line| line.touches.iter().any(|touch| touch.succession != line.touches[0].succession))
+        .collect();
+    for line in &mut found {
+        line.touches.sort_by_key(|touch| (touch.time, touch.thread));
+        line.find(&successions, near);
+    }
+    found.retain(|line| line.contended.len() > 1);
+    let mut all: Vec<SharedLines> =
+        of_the_same_functions(process, found).into_iter().filter_map(|lines| together(&lines)).collect();
+    all.arrange_by_key(|lines| (Reverse(lines.threads.values().copied().sum::<Nanos>()), lines.place));
+    all
+}
+
+/// Lines that the same function accesses, and those that share a function with one of these.
+fn of_the_same_functions(process: &Process, lines: Vec<Line>) -> Vec<Vec<Line>> {
+    let mut groups: Vec<(Vec<Function<'_>>, Vec<Line>)> = Vec::new();
+    for line in lines {
+        let functions: Vec<Function<'_>> =
+            line.by_place.keys().map(|&place| function(process, place)).collect();
+        let (mut own, others): (Vec<_>, Vec<_>) = groups
+            .into_iter()
+            .partition(|(known, _)| known.iter().any(|function| functions.contains(function)));
+        let mut one = (functions, vec![line]);
+        for (functions, lines) in &mut own {
+            one.0.append(functions);
+            one.1.append(lines);
+        }
+        one.0.sort_unstable();
+        one.0.dedup();
+        groups = others;
+        groups.push(one);
+    }
+    groups.into_iter().map(|(_, lines)| lines).collect()
+}
+
+fn together(lines: &[Line]) -> Option<SharedLines> {
+    let samples: u64 = lines.iter().map(|line| line.samples).sum();
+    let most = lines.iter().max_by_key(|line| line.time())?;
+    let mut threads = ByThread::new();
+    let mut by_place: BTreeMap<SiteId, Nanos> = BTreeMap::new();
+    for line in lines {
+        for (&thread, &time) in line.contended.values().flatten() {
+            *threads.entry(thread).or_default() += time;
+        }
+        for (&place, &time) in &line.by_place {
+            *by_place.entry(place).or_default() += time;
+        }
+    }
+    let whole: Nanos = by_place.values().copied().sum();
+    let (&place, _) = by_place.iter().max_by_key(|&(&place, &time)| (time, Reverse(place)))?;
+    let mostly = |time: fn(&Line) -> Nanos| lines.iter().map(time).sum::<Nanos>().share_of(whole) >= 0.5;
+    (samples >= FEWEST_SAMPLES && threads.len() > 1).then(|| SharedLines {
+        place,
+        threads,
+        samples,
+        lines: lines.len(),
+        is_false: !mostly(|line| line.same_bytes),
+        is_atomic: mostly(|line| line.atomic),
+        bytes: most.bytes(),
+    })
+}
