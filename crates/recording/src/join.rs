@@ -262,7 +262,9 @@ fn covered_by_any(a: &[(Time, Time)], b: &[(Time, Time)]) -> Vec<(Time, Time)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdup_model::{Block, BusyLock, Call, Hold, LockCost, Mode, Nanos, Timeline, Wait};
+    use holdup_model::{
+        Access, AccessKind, Block, BusyLock, Call, Doing, Hold, LockCost, Mode, Nanos, Sample, Timeline, Wait,
+    };
 
     fn at(nanos: u64) -> Time {
         Time::from_nanos(nanos)
@@ -275,6 +277,28 @@ mod tests {
         process.objects[object.index()].shared = true;
         let keys = [(address, key.to_owned())].into();
         (Member { process, keys, forked: false, executed: false, ended: true }, object)
+    }
+
+    #[test]
+    fn what_joined_processes_accessed_is_not_the_same_memory() {
+        let with_sample = |key: &str, pid: u32| {
+            let (mut member, _) = member(key, 0x1000);
+            member.process.pid = pid;
+            member.process.samples.push(Sample {
+                thread: ThreadId::new(0),
+                time: at(10),
+                doing: Doing::Running,
+                site: None,
+                weight: Nanos::new(5),
+                access: Some(Access { address: 0x2000, bytes: 8, kind: AccessKind::Write }),
+            });
+            member
+        };
+        let processes = join(vec![with_sample("pool", 7), with_sample("pool", 8), with_sample("other", 9)]);
+        let accesses = |process: &Process| -> Vec<bool> {
+            process.samples.iter().map(|sample| sample.access.is_some()).collect()
+        };
+        assert_eq!(processes.iter().map(accesses).collect::<Vec<_>>(), [vec![false, false], vec![true]]);
     }
 
     #[test]

@@ -53,6 +53,8 @@ subjects! {
     pool_rounds
     hand_spin
     spin_yield
+    false_sharing
+    shared_counter
     malloc_arena
     stdio_lock
     loader_lock

@@ -165,9 +165,10 @@ fn findings_and_what_ifs() {
         for finding in &told.diagnosis().findings {
             let Some(gain) = &finding.gain else { continue };
             if gain.expression.is_empty() {
-                // Larger tasks, smaller teams, and waits in which nobody spins, are no change of what was recorded.
+                // Larger tasks, smaller teams, waits in which nobody spins, and cache lines of one's own, are no change of what
+                // was recorded.
                 let are_told = match finding.kind {
-                    FindingKind::Tasks | FindingKind::Spin => true,
+                    FindingKind::Tasks | FindingKind::Spin | FindingKind::Sharing => true,
                     FindingKind::Oversubscription => {
                         process.openmp.regions.iter().any(|region| region.size > cores)
                             || told.diagnosis().findings.iter().any(spins_by_no_replay)

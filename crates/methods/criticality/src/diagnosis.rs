@@ -376,7 +376,7 @@ pub struct Finding {
     /// What can be done.
     pub hint: String,
     /// Thread-time lost to it, divided by the number of working threads; with more of them than cores, less what cores could not
-    /// have done anyway.
+    /// have done anyway. Of [`FindingKind::Sharing`] it is work that takes too long.
     pub cost: Nanos,
     /// How much of the critical path it is; `None` where that has no meaning.
     pub on_path: Option<Nanos>,
@@ -393,7 +393,7 @@ pub struct Finding {
 }
 
 /// What fixing a finding gives, as a replay predicts it; of tiny tasks, what making and handing them out took; of waiting threads
-/// that spin, what was lost for want of the cores that they had.
+/// that spin, what was lost for want of the cores that they had; of cache lines that are passed on, a part of the time at accesses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gain {
     /// The expected gain.

@@ -48,7 +48,7 @@ pub(crate) struct SharedLines {
     pub(crate) is_false: bool,
     /// Most of the time passes at atomic instructions.
     pub(crate) is_atomic: bool,
-    /// Of the line with the most time: which bytes of it each thread (those that came one after the other: all of them) was found to
+    /// Of the line with the most samples: which bytes of it each thread (those that came one after the other: all of them) was found to
     /// access, and whether it was found to write.
     pub(crate) bytes: Vec<(Vec<ThreadId>, Range<u64>, bool)>,
 }
@@ -280,7 +280,7 @@ fn of_the_same_functions(process: &Process, lines: Vec<Line>) -> Vec<Vec<Line>> 
 
 fn together(lines: &[Line]) -> Option<SharedLines> {
     let samples: u64 = lines.iter().map(|line| line.samples).sum();
-    let most = lines.iter().max_by_key(|line| line.time())?;
+    let most = lines.iter().max_by_key(|line| line.samples)?;
     let mut threads = ByThread::new();
     let mut by_place: BTreeMap<SiteId, Nanos> = BTreeMap::new();
     for line in lines {

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Call, Doing, Nanos, ObjectKind, Run, State, ThreadId, Time, Timeline};
+use holdup_model::{
+    Access, AccessKind, Call, Doing, Nanos, ObjectKind, Run, State, ThreadId, Time, Timeline,
+};
 use holdup_recording::facts::{
     ClockSample, ImageNames, NamedFrame, ProcessEnd, ProcessStart, Session, SessionEnd,
 };
 use holdup_recording::format::FrameKind;
 use holdup_recording::{Recording, Writer};
-use holdup_trace::kernel::{self, CoverageCode, NO_CALL, SampleCode};
+use holdup_trace::kernel::{self, AccessCode, CoverageCode, NO_CALL, SampleCode};
 use holdup_trace::wire::{self, NO_STACK, NO_THREAD};
 use proptest::prelude::*;
 
@@ -142,7 +144,8 @@ fn threads_are_active_while_they_are_on_a_core() {
         kernel::switch(out, 1_500, MAIN, 0, true, true);
         kernel::switch(out, 1_600, MAIN, 0, false, false);
         kernel::switch(out, 1_800, WORKER, 1, true, false);
-        kernel::sample(out, 1_400, WORKER, SampleCode::Running, 100, 2, NO_CALL, 0);
+        let access = kernel::Access { address: 0x8010, bytes: 4, code: AccessCode::Update };
+        kernel::running(out, 1_400, WORKER, 100, 2, Some(access));
     });
     let [process] = run.processes.as_slice() else { panic!("{} processes", run.processes.len()) };
     assert_eq!((process.pid, process.command.as_slice()), (7, &["./static".to_owned(), "-j".to_owned()][..]));
@@ -156,6 +159,8 @@ fn threads_are_active_while_they_are_on_a_core() {
     assert_eq!((time(1, State::Active), time(1, State::Spinning)), (400, 200));
     assert_eq!((time(1, State::Descheduled), time(1, State::Blocked)), (100, 200));
     assert_eq!(process.samples[0].doing, Doing::Running);
+    let access = Access { address: 0x8010, bytes: 4, kind: AccessKind::Update };
+    assert_eq!(process.samples[0].access, Some(access));
 }
 
 #[test]

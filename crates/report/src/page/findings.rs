@@ -27,7 +27,7 @@ const LEAST_FACTOR: f64 = 1.005;
 const EXPRESSION: usize = 200;
 
 /// Where gains come from that no replay gives.
-const COMPUTED: [(FindingKind, &str); 3] = [
+const COMPUTED: [(FindingKind, &str); 4] = [
     (
         FindingKind::Tasks,
         " What larger tasks and chunks give comes from what making and dealing them out took.",
@@ -37,6 +37,11 @@ const COMPUTED: [(FindingKind, &str); 3] = [
         " What smaller teams give comes from the work of each thread between barriers.",
     ),
     (FindingKind::Spin, " What sleeping instead of spinning gives comes from what lacked a core meanwhile."),
+    (
+        FindingKind::Sharing,
+        " What cache lines of their own give comes from the time at accesses: three quarters of it are likely, none or one and a half \
+         times as much possible.",
+    ),
 ];
 
 /// The section.

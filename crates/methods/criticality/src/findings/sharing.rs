@@ -86,7 +86,7 @@ fn found(lines: &SharedLines) -> String {
     )
 }
 
-/// Which bytes of the line with the most time each thread accesses.
+/// Which bytes of the line with the most samples each thread accesses.
 fn which(case: &Case<'_>, lines: &SharedLines) -> String {
     let one = |(threads, bytes, writes): &(Vec<ThreadId>, std::ops::Range<u64>, bool)| {
         let did = match (*writes, threads.len()) {
@@ -104,6 +104,9 @@ fn which(case: &Case<'_>, lines: &SharedLines) -> String {
         1 => ", and one more thread accesses it".to_owned(),
         more => format!(", and {more} more threads access it"),
     };
-    let line = if lines.lines == 1 { "it" } else { "the first" };
-    format!("Of the {LINE} bytes of {line}, {}{more}.", named.join(", "))
+    let of_it = match lines.lines {
+        1 => format!("Of its {LINE} bytes"),
+        _ => format!("Of the {LINE} bytes of the one with the most samples"),
+    };
+    format!("{of_it} {}{more}.", named.join(", "))
 }
