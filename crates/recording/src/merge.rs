@@ -310,7 +310,8 @@ impl Merge<'_> {
                     SampleCode::Able => continue,
                 };
                 let site = sites.at(process, sample.stack);
-                own_samples += u64::from(doing == Doing::Running && sites.own.contains(&sample.stack));
+                let is_own = sites.own.contains(&sample.stack);
+                own_samples += u64::from(doing == Doing::Running && is_own);
                 process.samples.push(Sample {
                     thread,
                     time: self.clock.at(sample.time),
@@ -319,7 +320,8 @@ impl Merge<'_> {
                     weight: Nanos::new(
                         (sample.weight as f64 * self.kernel.times_its_weight(sample.time)) as u64,
                     ),
-                    access: sample.access.map(accessed),
+                    // What the injected library accesses is none of the program's data.
+                    access: sample.access.filter(|_| !is_own).map(accessed),
                 });
             }
             process.readings.extend(self.kernel.readings(seen.tid, from, until).iter().map(

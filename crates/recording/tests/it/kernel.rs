@@ -70,6 +70,7 @@ fn recorded_until(
             (0x30, vec![frame("read", "libc.so.6")]),
             (0x40, vec![frame("__vdso_clock_gettime", "[vdso]")]),
             (0x70, vec![frame("__lll_lock_wake_private", "libc.so.6")]),
+            (0x80, vec![frame("holdup_preload::mutex::lock", "libholdup_preload.so")]),
         ]),
         callers: BTreeMap::from([
             (0x11, vec![frame("malloc", "libc.so.6")]),
@@ -161,6 +162,19 @@ fn threads_are_active_while_they_are_on_a_core() {
     assert_eq!(process.samples[0].doing, Doing::Running);
     let access = Access { address: 0x8010, bytes: 4, kind: AccessKind::Update };
     assert_eq!(process.samples[0].access, Some(access));
+}
+
+#[test]
+fn what_the_injected_library_accessed_is_none_of_the_programs_data() {
+    let access = kernel::Access { address: 0x8010, bytes: 4, code: AccessCode::Atomic };
+    let run = recorded(|out| {
+        lives(out);
+        kernel::stack(out, 4, 1, false, &[0x80, 0x51]);
+        kernel::running(out, 1_300, WORKER, 100, 2, Some(access));
+        kernel::running(out, 1_400, WORKER, 100, 4, Some(access));
+    });
+    let accessed: Vec<bool> = run.processes[0].samples.iter().map(|sample| sample.access.is_some()).collect();
+    assert_eq!(accessed, [true, false]);
 }
 
 #[test]
