@@ -10,7 +10,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::ops::Range;
 
-use holdup_model::{Access, AccessKind, Arrange, Doing, Nanos, Process, SiteId, ThreadId, ThreadTimes, Time};
+use holdup_model::{
+    Access, AccessKind, Arrange, Doing, Nanos, Process, SiteId, State, ThreadId, ThreadTimes, Time, Timeline,
+};
 
 use crate::hot::{Function, function};
 use crate::losses::ByThread;
@@ -24,8 +26,15 @@ pub(crate) const LINE: u64 = 64;
 /// that takes a twentieth of its time for a line is found at it that often.
 const NEAR: u64 = 20;
 
+/// A thread is found at regular times if it lives for so many sampling periods.
+const LONG_LIFE: u64 = 4;
+
 /// As many samples are looked at on each side of one.
 const NEIGHBOURS: usize = 64;
+
+/// Data is the same if one of so many touches by others does, those that are nearest in time: goroutines and tasks, whose data it
+/// is, go from thread to thread.
+const NEAREST: usize = 4;
 
 /// Fewer samples than this say nothing.
 const FEWEST_SAMPLES: u64 = 10;
@@ -58,8 +67,8 @@ pub(crate) struct SharedLines {
 struct Successions {
     /// By thread.
     of: Vec<usize>,
-    /// By succession, in order: from when to when there is one.
-    lives: Vec<Vec<(Time, Option<Time>)>>,
+    /// By succession, in order: from when on there is which.
+    lives: Vec<Vec<(Time, ThreadId)>>,
 }
 
 /// The successions of a sort: which have a thread until when, and which had one.
@@ -89,16 +98,20 @@ impl Successions {
                 found.lives.len() - 1
             });
             taken.until.extend(facts.end.map(|end| Reverse((end, own))));
-            found.lives[own].push((facts.start, facts.end));
+            found.lives[own].push((facts.start, thread));
             found.of[thread.index()] = own;
         }
         found
     }
 
-    fn is_there(&self, succession: usize, at: Time) -> bool {
+    /// True if the thread that is there at a time is active then: who waits for another thread takes no line from it.
+    fn is_active(&self, timeline: &Timeline, succession: usize, at: Time) -> bool {
         let lives = &self.lives[succession];
         let begun = lives.partition_point(|(start, _)| *start <= at);
-        lives[..begun].last().is_some_and(|(_, end)| end.is_none_or(|end| at <= end))
+        lives[..begun].last().is_some_and(|&(_, thread)| {
+            let row = timeline.row(thread);
+            row.at(at).is_some_and(|index| row.segments[index].state == State::Active)
+        })
     }
 }
 
@@ -125,6 +138,8 @@ fn times_as_active<S: Ord>(stages: &[S], times: &[ThreadTimes], samples: &Sample
 struct Touch {
     time: Time,
     thread: ThreadId,
+    /// Its thread is there for several sampling periods, and so found at regular times.
+    lives_long: bool,
     succession: usize,
     access: Access,
     active: Nanos,
@@ -136,9 +151,39 @@ impl Touch {
         self.access.kind != AccessKind::Read
     }
 
+    fn apart(&self, other: &Touch) -> Nanos {
+        self.time.max(other.time).since(self.time.min(other.time))
+    }
+
     fn overlaps(&self, other: &Touch) -> bool {
         let end = |touch: &Touch| touch.access.address + u64::from(touch.access.bytes);
         self.access.address < end(other) && other.access.address < end(self)
+    }
+}
+
+/// Whether threads use a line at once, or by turns: a thread that has it for itself for longer than a sampling period, such as the
+/// holder of a lock, waits for it only once.
+#[derive(Default)]
+struct Meetings {
+    /// How often others were found at the line within half a sampling period.
+    seen: u64,
+    /// How often they would be, as often as they are found there around, if it were nothing to one thread where another one is.
+    expected: f64,
+}
+
+impl Meetings {
+    /// Adds a touch and all that are around.
+    fn add(&mut self, touch: &Touch, around: &[&Touch], period: Nanos) {
+        let others = || around.iter().filter(|other| other.succession != touch.succession);
+        let times = || around.iter().map(|other| other.time);
+        let span = times().max().zip(times().min()).map_or(Nanos::ZERO, |(last, first)| last.since(first));
+        self.seen += others().filter(|other| other.apart(touch).get() <= period.get() / 2).count() as u64;
+        self.expected += others().count() as f64 * period.share_of(span.max(period));
+    }
+
+    /// The share of the touches at which others are at the line, too; 1 where fewer meetings than expected can be by chance.
+    fn share_at_once(&self) -> f64 {
+        ((self.seen as f64 + self.expected.sqrt() + 1.0) / (self.expected + 1.0)).min(1.0)
     }
 }
 
@@ -164,29 +209,43 @@ impl Line {
         self.contended.values().map(sum).sum()
     }
 
-    /// Which touches are near to those of others, one of the two to write.
-    fn find(&mut self, successions: &Successions, near: Nanos) {
+    /// Which touches are near to those of others, one of the two to write. `period` is that of sampling.
+    fn find(&mut self, timeline: &Timeline, successions: &Successions, period: Nanos) {
+        let near = Nanos::new(period.get().saturating_mul(NEAR));
+        let mut meetings = Meetings::default();
         for (at, touch) in self.touches.iter().enumerate() {
             let around =
                 &self.touches[at.saturating_sub(NEIGHBOURS)..(at + NEIGHBOURS).min(self.touches.len())];
-            let mut others = around.iter().filter(|other| {
-                other.succession != touch.succession
-                    && (other.writes() || touch.writes())
-                    && other.time.max(touch.time).since(other.time.min(touch.time)) <= near
-                    && successions.is_there(other.succession, touch.time)
-                    && successions.is_there(touch.succession, other.time)
-            });
-            let Some(first) = others.next() else { continue };
+            let near: Vec<&Touch> = around.iter().filter(|other| other.apart(touch) <= near).collect();
+            let mut others: Vec<&&Touch> = near
+                .iter()
+                .filter(|other| {
+                    other.succession != touch.succession
+                        && (other.writes() || touch.writes())
+                        && successions.is_active(timeline, other.succession, touch.time)
+                })
+                .collect();
+            if others.is_empty() {
+                continue;
+            }
+            if touch.lives_long {
+                meetings.add(touch, &near, period);
+            }
             self.samples += 1;
             *self.contended.entry(touch.succession).or_default().entry(touch.thread).or_default() +=
                 touch.active;
             *self.by_place.entry(touch.place).or_default() += touch.active;
-            if first.overlaps(touch) || others.any(|other| other.overlaps(touch)) {
+            others.sort_by_key(|other| other.apart(touch));
+            if others.iter().take(NEAREST).any(|other| other.overlaps(touch)) {
                 self.same_bytes += touch.active;
             }
             if touch.access.kind == AccessKind::Atomic {
                 self.atomic += touch.active;
             }
+        }
+        let share = meetings.share_at_once();
+        for time in self.contended.values_mut().flat_map(BTreeMap::values_mut) {
+            *time = Nanos::new((time.get() as f64 * share) as u64);
         }
         let all = self.time();
         for threads in self.contended.values_mut() {
@@ -217,13 +276,13 @@ impl Line {
 /// `stages` says of each thread what it does, `times` how long it did what.
 pub(crate) fn shared_lines<S: Ord>(
     process: &Process,
+    timeline: &Timeline,
     samples: &Samples,
     stages: &[S],
     times: &[ThreadTimes],
 ) -> Vec<SharedLines> {
     let running = process.samples.iter().filter(|sample| sample.doing == Doing::Running);
     let Some(period) = running.map(|sample| sample.weight).max() else { return Vec::new() };
-    let near = Nanos::new(period.get().saturating_mul(NEAR));
     let successions = Successions::of(process, stages);
     let as_active = times_as_active(stages, times, samples);
     // What their words cost is told of the locks and other objects themselves.
@@ -237,7 +296,10 @@ pub(crate) fn shared_lines<S: Ord>(
             let succession = successions.of[thread.index()];
             let active = look.active.get() as f64 * as_active[thread.index()];
             let active = Nanos::new(active as u64);
-            let touch = Touch { time: look.time, thread, succession, access, active, place };
+            let facts = process.thread(thread);
+            let life = facts.end.unwrap_or(process.end).since(facts.start);
+            let lives_long = life.get() >= period.get().saturating_mul(LONG_LIFE);
+            let touch = Touch { time: look.time, thread, lives_long, succession, access, active, place };
             lines.entry(access.address / LINE).or_default().touches.push(touch);
         }
     }
@@ -247,7 +309,7 @@ pub(crate) fn shared_lines<S: Ord>(
         .collect();
     for line in &mut found {
         line.touches.sort_by_key(|touch| (touch.time, touch.thread));
-        line.find(&successions, near);
+        line.find(timeline, &successions, period);
     }
     found.retain(|line| line.contended.len() > 1);
     let mut all: Vec<SharedLines> =

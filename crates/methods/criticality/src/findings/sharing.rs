@@ -19,7 +19,7 @@ const NOT_ALL: &str =
     "These accesses would take some of that anyway; what waits for the line elsewhere is not in it.";
 
 pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
-    for lines in shared_lines(case.process, case.samples, case.stages, case.times) {
+    for lines in shared_lines(case.process, case.timeline, case.samples, case.stages, case.times) {
         let working = lines.threads.iter().filter(|(thread, _)| case.working.threads.contains(thread));
         let lost = working.map(|(_, time)| *time).sum::<Nanos>();
         // More threads than cores do not wait at the same time.

@@ -2,7 +2,8 @@
 
 use holdup_criticality::{Diagnosis, Finding, FindingKind, diagnose, predict_gains};
 use holdup_model::{
-    Access, AccessKind, Doing, Frame, Nanos, ObjectKind, Process, Run, Sample, Site, SiteId, ThreadId, Time,
+    Access, AccessKind, Doing, Frame, Nanos, ObjectKind, Process, Run, Sample, Site, SiteId, State, ThreadId,
+    Time, Timeline,
 };
 use holdup_testkit::{Op, Script};
 
@@ -140,6 +141,50 @@ fn one_after_the_other_is_not_at_the_same_time() {
     assert_eq!(sharing(process), None);
 }
 
+/// The other thread is waiting, for 2 ms each, whenever one is at the line.
+#[test]
+fn who_waits_meanwhile_takes_no_line() {
+    let mut script = Script::new();
+    let lock = script.object(ObjectKind::Mutex, "state_lock");
+    let at = script.site("update", 3);
+    let turns = || (0..200).flat_map(move |_| [Op::Lock(lock, at), Op::Work(2 * MS), Op::Unlock(lock)]);
+    let worker = script.thread("worker", turns().collect());
+    script.main_does(&[Op::Start(worker)]);
+    script.main_does(&turns().collect::<Vec<_>>());
+    let join = script.site("main", 9);
+    script.main_does(&[Op::Join(worker, join)]);
+    let mut process = script.play();
+    let site = place(&mut process, "update", "app");
+    let timeline = Timeline::build(&process);
+    for (index, row) in timeline.threads.iter().enumerate() {
+        for segment in row.segments.iter().filter(|segment| segment.state == State::Active).step_by(2) {
+            process.samples.push(Sample {
+                thread: ThreadId::new(index as u32),
+                time: Time::from_nanos(segment.end.nanos() - 1000),
+                doing: Doing::Running,
+                site: Some(site),
+                weight: Nanos::new(PERIOD),
+                access: Some(access(LINE, 8, AccessKind::Update)),
+            });
+        }
+    }
+    assert!(process.samples.len() > 50, "{}", process.samples.len());
+    assert_eq!(sharing(process), None);
+}
+
+/// By turns of 40 ms, and nobody waits.
+#[test]
+fn by_turns_is_not_at_the_same_time() {
+    let mut process = two_threads(2_000);
+    let site = place(&mut process, "count", "app");
+    for turn in 0..50 {
+        let access = access(LINE, 8, AccessKind::Update);
+        seen(&mut process, turn % 2, site, u64::from(turn) * 40, u64::from(turn) * 40 + 40, access);
+    }
+    let cost = sharing(process).map_or(Nanos::ZERO, |finding| finding.cost);
+    assert!(cost < Nanos::new(300 * MS), "{cost}");
+}
+
 #[test]
 fn who_hardly_uses_a_line_holds_nobody_up() {
     let mut process = two_threads(400);
@@ -179,7 +224,7 @@ fn few_samples_say_nothing() {
 
 #[test]
 fn lines_of_the_same_function_are_one_finding_and_others_are_another() {
-    let mut process = two_threads(1200);
+    let mut process = two_threads(1_201);
     let [count, add] = ["count", "add"].map(|function| place(&mut process, function, "app"));
     for (site, line, from) in [(count, LINE, 0), (count, LINE + 64, 400), (add, LINE + 4096, 800)] {
         for thread in [0, 1] {
@@ -188,15 +233,13 @@ fn lines_of_the_same_function_are_one_finding_and_others_are_another() {
         }
     }
     let findings = of(process).findings;
-    let found: Vec<(&str, Nanos)> = findings
+    // In tens of milliseconds: the last one of the run stands at no sample.
+    let found: Vec<(&str, u64)> = findings
         .iter()
         .filter(|finding| finding.kind == FindingKind::Sharing)
-        .map(|finding| (finding.what.as_str(), finding.cost))
+        .map(|finding| (finding.what.as_str(), finding.cost.get() / (10 * MS)))
         .collect();
-    let expected = [
-        ("false sharing in count (count.c:7)", Nanos::new(800 * MS)),
-        ("false sharing in add (count.c:7)", Nanos::new(400 * MS)),
-    ];
+    let expected = [("false sharing in count (count.c:7)", 80), ("false sharing in add (count.c:7)", 40)];
     assert_eq!(found, expected);
     assert!(findings[0].evidence[0].contains("2 cache lines"), "{:?}", findings[0].evidence);
 }
