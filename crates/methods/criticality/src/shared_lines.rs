@@ -173,10 +173,9 @@ struct Meetings {
 
 impl Meetings {
     /// Adds a touch and all that are around.
-    fn add(&mut self, touch: &Touch, around: &[&Touch], period: Nanos) {
+    fn add(&mut self, touch: &Touch, around: &[Touch], period: Nanos) {
         let others = || around.iter().filter(|other| other.succession != touch.succession);
-        let times = || around.iter().map(|other| other.time);
-        let span = times().max().zip(times().min()).map_or(Nanos::ZERO, |(last, first)| last.since(first));
+        let span = around.last().zip(around.first()).map_or(Nanos::ZERO, |(last, first)| last.apart(first));
         self.seen += others().filter(|other| other.apart(touch).get() <= period.get() / 2).count() as u64;
         self.expected += others().count() as f64 * period.share_of(span.max(period));
     }
@@ -216,27 +215,28 @@ impl Line {
         for (at, touch) in self.touches.iter().enumerate() {
             let around =
                 &self.touches[at.saturating_sub(NEIGHBOURS)..(at + NEIGHBOURS).min(self.touches.len())];
-            let near: Vec<&Touch> = around.iter().filter(|other| other.apart(touch) <= near).collect();
-            let mut others: Vec<&&Touch> = near
+            let is_before = |other: &Touch| other.time < touch.time && other.apart(touch) > near;
+            let around = &around[around.partition_point(is_before)..];
+            let is_near = |other: &Touch| other.time <= touch.time || other.apart(touch) <= near;
+            let around = &around[..around.partition_point(is_near)];
+            let mut others: Vec<&Touch> = around
                 .iter()
-                .filter(|other| {
-                    other.succession != touch.succession
-                        && (other.writes() || touch.writes())
-                        && successions.is_active(timeline, other.succession, touch.time)
-                })
+                .filter(|other| other.succession != touch.succession && (other.writes() || touch.writes()))
                 .collect();
-            if others.is_empty() {
+            others.sort_by_key(|other| other.apart(touch));
+            let is_active = |other: &&&Touch| successions.is_active(timeline, other.succession, touch.time);
+            let nearest: Vec<&&Touch> = others.iter().filter(is_active).take(NEAREST).collect();
+            if nearest.is_empty() {
                 continue;
             }
             if touch.lives_long {
-                meetings.add(touch, &near, period);
+                meetings.add(touch, around, period);
             }
             self.samples += 1;
             *self.contended.entry(touch.succession).or_default().entry(touch.thread).or_default() +=
                 touch.active;
             *self.by_place.entry(touch.place).or_default() += touch.active;
-            others.sort_by_key(|other| other.apart(touch));
-            if others.iter().take(NEAREST).any(|other| other.overlaps(touch)) {
+            if nearest.iter().any(|other| other.overlaps(touch)) {
                 self.same_bytes += touch.active;
             }
             if touch.access.kind == AccessKind::Atomic {
