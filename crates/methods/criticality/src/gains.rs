@@ -60,8 +60,8 @@ const SEVERAL_SORTS: &str = "What fewer threads would give is not known: no more
 const OF_CHILDREN: &str = "What fixing would save is not known: the time is that of its child processes.";
 
 /// Most waits of a program that the library was not in last as long in the replay as they did, whatever else changes.
-const ONLY_KERNEL: &str = "Only the kernel saw this program: who ended which wait is mostly not known, so that no gains are \
-    predicted.";
+const ONLY_KERNEL: &str = "Only the kernel saw this program: who ended which wait is mostly not known, so that no replay \
+    predicts gains.";
 
 /// What is said of a run that never ended.
 const HUNG: &str =
