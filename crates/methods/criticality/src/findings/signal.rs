@@ -489,16 +489,25 @@ fn describe_object(
         place,
         what,
         evidence,
-        hint: if is_idle {
-            "Give these threads more, or more evenly cut, work."
-        } else {
-            "Let more threads through at once, signal earlier, or do less between the wait and the signal."
-        }
-        .to_owned(),
+        hint: hint(is_idle, case.role(object)).to_owned(),
         on_path: cost.map(|cost| cost.on_path),
         method: "waits until the signal, charged along the chain to the thread that works meanwhile",
         stretches: Vec::new(),
         notes: Vec::new(),
+    }
+}
+
+/// What can be done about waits for an object of this kind.
+fn hint(is_idle: bool, kind: ObjectKind) -> &'static str {
+    match (is_idle, kind) {
+        (true, _) => "Give these threads more, or more evenly cut, work.",
+        (false, ObjectKind::Ordered) => {
+            "It lets iterations through one after the other: dealt out in blocks (schedule(static)), each thread waits until the one \
+             before is through with its whole block. Deal neighbours out to different threads (schedule(static, 1)), or do less in it."
+        }
+        (false, _) => {
+            "Let more threads through at once, signal earlier, or do less between the wait and the signal."
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Programs with one planted problem each: the first finding must name it, with its exact cost.
 
 use holdup_criticality::{Diagnosis, Finding, FindingKind, diagnose};
-use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Run, State, ThreadId, Time};
+use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Run, State, ThreadId, Time, Wait};
 use holdup_testkit::{Op, Script};
 
 const MS: u64 = 1_000_000;
@@ -773,4 +773,21 @@ fn first_finding_of(diagnosis: &Diagnosis, kind: FindingKind) -> &Finding {
     let found = first(diagnosis);
     assert_eq!(found.kind, kind);
     found
+}
+
+/// Two threads share a loop in blocks: the second one's turn comes when the first is through.
+#[test]
+fn turns_of_an_ordered_loop_come_late_where_it_is_dealt_out_in_blocks() {
+    let mut script = Script::new();
+    let turn = script.object(ObjectKind::Ordered, "turn");
+    let worker = script.thread("worker", vec![work(10), work(100)]);
+    script.main_does(&[Op::Start(worker), work(100)]);
+    let join = script.site("main", 9);
+    script.main_does(&[Op::Join(worker, join)]);
+    let mut process = script.play();
+    let at = |ms: u64| Time::from_nanos(ms * MS);
+    process.waits.push(Wait::granted(worker, turn, at(10), at(100)));
+    let diagnosis = of(process, 2);
+    let waits = diagnosis.findings.iter().find(|finding| finding.object == Some(turn)).expect("a finding");
+    assert!(waits.hint.contains("schedule(static, 1)"), "{}", waits.hint);
 }
