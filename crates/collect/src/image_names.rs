@@ -64,13 +64,24 @@ pub(crate) fn names(image: &RawImage, files: Files) -> ImageNames {
     let called = |address: &u64| polling.called.contains(address) && !waiting_loops.contains(address);
     all_helpers.extend(all().filter(called));
     waiting_loops.extend(all().filter(|address| polling.turns.contains(address)));
+    let named = |&address: &u64| Some((address, symbolizer.data_symbol(address)?.name));
+    let variables = image.shared.iter().filter_map(named).collect();
     let mut unnamed = unnamed(&symbolizer);
     let frames = executed.values().chain(callers.values()).flatten();
     let modules = image.mappings.iter().map(|mapping| Path::new(OsStr::from_bytes(&mapping.path)));
     unnamed.extend(unnamed_made_code(frames, modules));
     let [waiting_loops, helpers] =
         [waiting_loops, all_helpers].map(|addresses| addresses.into_iter().collect());
-    ImageNames { image: image.number, executed, callers, waiting_loops, helpers, warnings, unnamed }
+    ImageNames {
+        image: image.number,
+        executed,
+        callers,
+        waiting_loops,
+        helpers,
+        warnings,
+        unnamed,
+        variables,
+    }
 }
 
 /// The loops in which threads look for work, where they were found at work so far.

@@ -93,7 +93,7 @@ pub use recording_cost::{CostPart, CostRange, RecordingCost};
 pub use roles::Roles;
 pub use routines::{Routine, RoutineKind};
 pub use run::{ExitStatus, Run, Unnamed};
-pub use scheduling::{Access, AccessKind, CpuReading, Doing, Left, OnCore, Sample, SeenBy};
+pub use scheduling::{Access, AccessKind, CACHE_LINE, CpuReading, Doing, Left, OnCore, Sample, SeenBy};
 pub use site::{Frame, Site};
 pub use sorts::{by_sort, name_without_number, sort_of_thread};
 pub use stack::{Stack, StackComponent, Unit};

@@ -1,5 +1,7 @@
 //! What a front-end observed of one process, in columns.
 
+use std::collections::BTreeMap;
+
 use crate::openmp::{OpenMp, SyncKind};
 use crate::{
     AloneCount, AloneSpan, CpuReading, Nanos, ObjectId, ObjectKind, OnCore, Sample, SeenBy, Site, SiteId,
@@ -54,6 +56,8 @@ pub struct Process {
     pub estimated: Vec<(Time, Time)>,
     /// What threads were seen doing.
     pub samples: Vec<Sample>,
+    /// Variables at addresses that samples say several threads accessed near to each other. Hostile.
+    pub variables: BTreeMap<u64, String>,
     /// CPU times that were read from time to time where `on_core` does not tell.
     pub readings: Vec<CpuReading>,
     /// What was observed of OpenMP's constructs.

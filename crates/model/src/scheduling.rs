@@ -80,6 +80,9 @@ pub struct Access {
     pub kind: AccessKind,
 }
 
+/// The bytes of a cache line.
+pub const CACHE_LINE: u64 = 64;
+
 /// Threads that are often switched are sampled less often than their CPU time says, since the kernel's timer begins anew:
 /// so a sample stands for more than its weight, but not for a time in which nothing was sampled.
 const MOST_PERIODS: u64 = 8;

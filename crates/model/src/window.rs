@@ -78,6 +78,7 @@ impl Process {
             covered: self.covered.iter().filter_map(|&(from, until)| window.cut(from, until)).collect(),
             estimated: self.estimated.iter().filter_map(|&(from, until)| window.cut(from, until)).collect(),
             samples: self.samples.iter().filter(|sample| window.has_end(sample.time)).copied().collect(),
+            variables: self.variables.clone(),
             readings: window.readings(self),
             openmp: self.openmp.within(window.start, window.end),
             // A stretch has one CPU time, which cannot be cut.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use holdup_model::CACHE_LINE;
 use holdup_trace::kernel::{self, SampleCode};
 use holdup_trace::openmp::{self, Event};
 use holdup_trace::wire::{self, Record};
@@ -36,6 +37,8 @@ pub struct RawImage {
     pub callers: BTreeSet<u64>,
     /// More than one thread of its process was found on a core.
     pub has_threads: bool,
+    /// Addresses of data in cache lines that more than one of its process's threads was found to access.
+    pub shared: BTreeSet<u64>,
 }
 
 /// A file with code that was mapped.
@@ -136,6 +139,18 @@ pub(crate) struct Images {
     threads: BTreeMap<u32, BTreeSet<u32>>,
     /// By image and stack: what was executed.
     innermost: BTreeMap<(u32, u32), u64>,
+    /// By process and cache line.
+    lines: BTreeMap<(u32, u64), Line>,
+}
+
+/// What was accessed of a cache line.
+#[derive(Debug, Default)]
+struct Line {
+    /// The first thread that was found to.
+    tid: u32,
+    /// Others were, too.
+    is_shared: bool,
+    addresses: BTreeSet<u64>,
 }
 
 impl Images {
@@ -161,9 +176,15 @@ impl Images {
                         image.callers.extend(callers);
                     }
                 }
-                kernel::Record::Sample { pid, tid, kind: SampleCode::Running, stack, .. } => {
+                kernel::Record::Sample { pid, tid, kind: SampleCode::Running, stack, access, .. } => {
                     self.threads.entry(pid).or_default().insert(tid);
                     *self.found.entry((pid, stack)).or_default() += 1;
+                    if let Some(access) = access {
+                        let new = Line { tid, ..Line::default() };
+                        let line = self.lines.entry((pid, access.address / CACHE_LINE)).or_insert(new);
+                        line.is_shared |= line.tid != tid;
+                        line.addresses.insert(access.address);
+                    }
                 }
                 _ => {}
             }
@@ -172,14 +193,20 @@ impl Images {
 
     /// The images, what they mapped in the order of time.
     pub(crate) fn in_order(self) -> Vec<RawImage> {
-        let Self { mut images, found, threads, innermost } = self;
+        let Self { mut images, found, threads, innermost, lines } = self;
         for ((image, stack), executed) in innermost {
             let Some(image) = images.get_mut(&image) else { continue };
             let times = found.get(&(image.pid, stack)).copied().unwrap_or(0);
             *image.executed.entry(executed).or_default() += times;
         }
+        let mut shared: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+        for ((pid, _), line) in lines.into_iter().filter(|(_, line)| line.is_shared) {
+            shared.entry(pid).or_default().extend(line.addresses);
+        }
         let mut images: Vec<RawImage> = images.into_values().collect();
         for image in &mut images {
+            // Of a process that executed several programs it is not known which one's they are: they have names in one of them.
+            image.shared = shared.get(&image.pid).cloned().unwrap_or_default();
             image.mappings.sort_by_key(|mapping| mapping.time);
             image.has_threads = threads.get(&image.pid).is_some_and(|threads| threads.len() > 1);
         }
@@ -198,5 +225,30 @@ fn code_of(event: &Event) -> [(u64, bool); 2] {
         }
         Event::Runtime(openmp::Runtime { address, .. }) => [(address, false), (0, false)],
         Event::Share(_) | Event::Chunk(_) | Event::TaskRun(_) | Event::Depend(_) => [(0, false), (0, false)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use holdup_trace::kernel::{Access, AccessCode};
+
+    use super::*;
+
+    #[test]
+    fn lines_that_several_threads_access_are_shared() {
+        let mut words = Vec::new();
+        kernel::exec(&mut words, 1, 7, 1, b"app");
+        for (tid, address) in [(7, 0x1000), (8, 0x1008), (7, 0x2000), (7, 0x2008), (8, 0x3000)] {
+            let access = Access { address, bytes: 8, code: AccessCode::Write };
+            kernel::running(&mut words, 2, (7, tid), 5, 0, Some(access));
+        }
+        // Of another process, whose addresses are other memory.
+        let access = Access { address: 0x3000, bytes: 8, code: AccessCode::Write };
+        kernel::running(&mut words, 2, (9, 9), 5, 0, Some(access));
+        let mut images = Images::default();
+        images.add(&words);
+        let images = images.in_order();
+        assert_eq!(images.len(), 1);
+        assert_eq!(images[0].shared, BTreeSet::from([0x1000, 0x1008]));
     }
 }

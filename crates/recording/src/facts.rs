@@ -198,6 +198,9 @@ pub struct ImageNames {
     /// Files of code that have no names but those of exported functions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unnamed: Vec<UnnamedCode>,
+    /// Variables by addresses in cache lines that several threads accessed.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<u64, String>,
 }
 
 /// Names of the program's blocks that were executed under emulation. There are tens of thousands of them, mostly in the

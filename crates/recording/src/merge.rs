@@ -298,6 +298,9 @@ impl Merge<'_> {
             locks: BTreeMap::new(),
             own: BTreeSet::new(),
         };
+        if let Some(names) = sites.names {
+            process.variables.extend(names.variables.iter().map(|(&address, name)| (address, name.clone())));
+        }
         let mut unseen = Unseen::of(process, threads);
         for &(index, thread) in threads {
             let seen = &image.threads[index];

@@ -58,7 +58,7 @@ kinds! {
     /// Threads spin.
     Spin = "spin", "spin", "spinning";
     /// Threads take cache lines from each other. What it costs is the time at accesses to them, which are work.
-    Sharing = "sharing", "spin", "passing cache lines";
+    Sharing = "sharing", "mem", "passing cache lines";
     /// A CPU quota of its control groups stops its threads.
     Quota = "quota", "des", "stopped by the quota";
     /// Its threads may use fewer CPUs than there are.

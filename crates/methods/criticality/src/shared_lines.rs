@@ -11,16 +11,14 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::ops::Range;
 
 use holdup_model::{
-    Access, AccessKind, Arrange, Doing, Nanos, Process, SiteId, State, ThreadId, ThreadTimes, Time, Timeline,
+    Access, AccessKind, Arrange, CACHE_LINE, Doing, Nanos, Process, SiteId, State, ThreadId, ThreadTimes,
+    Time, Timeline,
 };
 
 use crate::hot::{Function, function};
 use crate::losses::ByThread;
 use crate::samples::Samples;
 use crate::scarcity::part;
-
-/// The bytes of a cache line.
-pub(crate) const LINE: u64 = 64;
 
 /// Accesses are at the same time if samples that find them are no further apart than this many sampling periods: a thread
 /// that takes a twentieth of its time for a line is found at it that often.
@@ -57,6 +55,8 @@ pub(crate) struct SharedLines {
     pub(crate) is_false: bool,
     /// Most of the time passes at atomic instructions.
     pub(crate) is_atomic: bool,
+    /// The variable that most accesses to the line with the most samples are to, where it has a name.
+    pub(crate) variable: Option<String>,
     /// Of the line with the most samples: which bytes of it each thread (those that came one after the other: all of them) was found to
     /// access, and whether it was found to write.
     pub(crate) bytes: Vec<(Vec<ThreadId>, Range<u64>, bool)>,
@@ -257,11 +257,21 @@ impl Line {
         }
     }
 
+    fn variable(&self, process: &Process) -> Option<String> {
+        let mut found: BTreeMap<&str, u64> = BTreeMap::new();
+        for touch in &self.touches {
+            if let Some(name) = process.variables.get(&touch.access.address) {
+                *found.entry(name).or_default() += 1;
+            }
+        }
+        found.into_iter().max_by_key(|&(name, count)| (count, Reverse(name))).map(|(name, _)| name.to_owned())
+    }
+
     fn bytes(&self) -> Vec<(Vec<ThreadId>, Range<u64>, bool)> {
         let mut found: BTreeMap<usize, (Range<u64>, bool)> = BTreeMap::new();
         for touch in self.touches.iter().filter(|touch| self.contended.contains_key(&touch.succession)) {
-            let begin = touch.access.address % LINE;
-            let end = (begin + u64::from(touch.access.bytes)).min(LINE);
+            let begin = touch.access.address % CACHE_LINE;
+            let end = (begin + u64::from(touch.access.bytes)).min(CACHE_LINE);
             let (range, writes) = found.entry(touch.succession).or_insert((begin..end, false));
             *range = range.start.min(begin)..range.end.max(end);
             *writes |= touch.writes();
@@ -300,7 +310,7 @@ pub(crate) fn shared_lines<S: Ord>(
             let life = facts.end.unwrap_or(process.end).since(facts.start);
             let lives_long = life.get() >= period.get().saturating_mul(LONG_LIFE);
             let touch = Touch { time: look.time, thread, lives_long, succession, access, active, place };
-            lines.entry(access.address / LINE).or_default().touches.push(touch);
+            lines.entry(access.address / CACHE_LINE).or_default().touches.push(touch);
         }
     }
     let mut found: Vec<Line> = lines
@@ -312,8 +322,10 @@ pub(crate) fn shared_lines<S: Ord>(
         line.find(timeline, &successions, period);
     }
     found.retain(|line| line.contended.len() > 1);
-    let mut all: Vec<SharedLines> =
-        of_the_same_functions(process, found).into_iter().filter_map(|lines| together(&lines)).collect();
+    let mut all: Vec<SharedLines> = of_the_same_functions(process, found)
+        .into_iter()
+        .filter_map(|lines| together(process, &lines))
+        .collect();
     all.arrange_by_key(|lines| (Reverse(lines.threads.values().copied().sum::<Nanos>()), lines.place));
     all
 }
@@ -340,7 +352,7 @@ fn of_the_same_functions(process: &Process, lines: Vec<Line>) -> Vec<Vec<Line>> 
     groups.into_iter().map(|(_, lines)| lines).collect()
 }
 
-fn together(lines: &[Line]) -> Option<SharedLines> {
+fn together(process: &Process, lines: &[Line]) -> Option<SharedLines> {
     let samples: u64 = lines.iter().map(|line| line.samples).sum();
     let most = lines.iter().max_by_key(|line| line.samples)?;
     let mut threads = ByThread::new();
@@ -363,6 +375,7 @@ fn together(lines: &[Line]) -> Option<SharedLines> {
         lines: lines.len(),
         is_false: !mostly(|line| line.same_bytes),
         is_atomic: mostly(|line| line.atomic),
+        variable: most.variable(process),
         bytes: most.bytes(),
     })
 }

@@ -83,6 +83,7 @@ fn recorded_until(
         helpers: vec![0x40, 0x41],
         warnings: Vec::new(),
         unnamed: Vec::new(),
+        variables: BTreeMap::from([(0x8010, "rows".to_owned())]),
     };
     writer.facts(FrameKind::ImageNames, 0, &names).unwrap();
     writer.facts(FrameKind::SessionEnd, 0, &SessionEnd { end, ..SessionEnd::default() }).unwrap();
@@ -162,6 +163,7 @@ fn threads_are_active_while_they_are_on_a_core() {
     assert_eq!(process.samples[0].doing, Doing::Running);
     let access = Access { address: 0x8010, bytes: 4, kind: AccessKind::Update };
     assert_eq!(process.samples[0].access, Some(access));
+    assert_eq!(process.variables, BTreeMap::from([(0x8010, "rows".to_owned())]));
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Cache lines that threads take from each other.
 
 use holdup_model::figures::grouped;
-use holdup_model::{Nanos, ThreadId};
+use holdup_model::{CACHE_LINE, Nanos, ThreadId};
 
 use super::{Candidate, Case, Description, main_ones};
-use crate::shared_lines::{LINE, SharedLines, shared_lines};
+use crate::shared_lines::{SharedLines, shared_lines};
 use crate::{FindingKind, Gain};
 
 /// So many threads are named with what they access.
@@ -41,9 +41,11 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
 fn describe(case: &Case<'_>, lines: &SharedLines) -> Description {
     let threads = main_ones(&lines.threads);
     let place = case.site(lines.place);
-    let what = match lines.is_false {
-        true => format!("false sharing in {place}"),
-        false => format!("data that several threads change in {place}"),
+    let what = match (lines.is_false, lines.variable.as_ref().map(|name| case.names.shown_as(name))) {
+        (true, None) => format!("false sharing in {place}"),
+        (true, Some(name)) => format!("false sharing of {name} in {place}"),
+        (false, None) => format!("data that several threads change in {place}"),
+        (false, Some(name)) => format!("{name}, which several threads change in {place}"),
     };
     let hint = match (lines.is_false, lines.is_atomic) {
         (true, _) => {
@@ -105,8 +107,8 @@ fn which(case: &Case<'_>, lines: &SharedLines) -> String {
         more => format!(", and {more} more threads access it"),
     };
     let of_it = match lines.lines {
-        1 => format!("Of its {LINE} bytes"),
-        _ => format!("Of the {LINE} bytes of the one with the most samples"),
+        1 => format!("Of its {CACHE_LINE} bytes"),
+        _ => format!("Of the {CACHE_LINE} bytes of the one with the most samples"),
     };
     format!("{of_it} {}{more}.", named.join(", "))
 }

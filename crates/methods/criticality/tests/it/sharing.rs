@@ -104,6 +104,23 @@ fn different_bytes_of_a_line_are_false_sharing() {
 }
 
 #[test]
+fn the_variable_is_named_that_most_accesses_are_to() {
+    let named = |process: &mut Process| {
+        process.variables.insert(LINE, "rows".to_owned());
+        process.variables.insert(LINE + 8, "rows".to_owned());
+        process.variables.insert(0x7000_0000, "text".to_owned());
+    };
+    let mut process = both(AccessKind::Update, LINE, LINE + 8);
+    named(&mut process);
+    let finding = sharing(process).expect("a finding");
+    assert_eq!(finding.what, "false sharing of rows in count (count.c:7)");
+    let mut process = both(AccessKind::Update, LINE, LINE);
+    named(&mut process);
+    let finding = sharing(process).expect("a finding");
+    assert_eq!(finding.what, "rows, which several threads change in count (count.c:7)");
+}
+
+#[test]
 fn the_same_bytes_are_data_that_several_change() {
     let finding = sharing(both(AccessKind::Atomic, LINE + 8, LINE + 8)).expect("a finding");
     assert_eq!(finding.what, "data that several threads change in count (count.c:7)");
