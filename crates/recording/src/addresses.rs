@@ -143,6 +143,9 @@ pub(crate) struct Images {
     lines: BTreeMap<(u32, u64), Line>,
 }
 
+/// So many cache lines are followed, the first ones: names of others are not looked for.
+const MOST_LINES: usize = 1 << 18;
+
 /// What was accessed of a cache line.
 #[derive(Debug, Default)]
 struct Line {
@@ -180,15 +183,21 @@ impl Images {
                     self.threads.entry(pid).or_default().insert(tid);
                     *self.found.entry((pid, stack)).or_default() += 1;
                     if let Some(access) = access {
-                        let new = Line { tid, ..Line::default() };
-                        let line = self.lines.entry((pid, access.address / CACHE_LINE)).or_insert(new);
-                        line.is_shared |= line.tid != tid;
-                        line.addresses.insert(access.address);
+                        self.touch((pid, access.address / CACHE_LINE), tid, access.address);
                     }
                 }
                 _ => {}
             }
         }
+    }
+
+    fn touch(&mut self, line: (u32, u64), tid: u32, address: u64) {
+        if self.lines.len() >= MOST_LINES && !self.lines.contains_key(&line) {
+            return;
+        }
+        let line = self.lines.entry(line).or_insert_with(|| Line { tid, ..Line::default() });
+        line.is_shared |= line.tid != tid;
+        line.addresses.insert(address);
     }
 
     /// The images, what they mapped in the order of time.

@@ -1,7 +1,7 @@
 //! What surrounded the run, and what saw it: the lines below the findings that say how far to trust them.
 
 use holdup_criticality::{Diagnosis, EnvironmentNote, FindingKind, NoteKind};
-use holdup_model::{CostPart, Nanos, Process, Run};
+use holdup_model::{CostPart, Doing, Nanos, Process, Run};
 
 use crate::ink::Ink;
 use crate::lines::{Line, labelled};
@@ -129,12 +129,21 @@ pub(crate) fn seen(process: &Process) -> (String, String) {
         unseen.push("which locks and barriers threads waited for");
     }
     (if has_samples { &mut seen } else { &mut unseen }).push("loops that wait");
-    let has_accesses = process.samples.iter().any(|sample| sample.access.is_some());
+    let has_accesses = has_accesses(process);
     if has_accesses {
         seen.push("cache lines that threads share");
     }
     unseen.push(if has_accesses { "other use of caches" } else { "caches" });
     (format!("{} and cores", seen.join(", ")), format!("{} and memory", unseen.join(", ")))
+}
+
+/// True if samples say of most of the time on a core what threads accessed there. Of threads that are shorter than a sampling period
+/// there are hardly any.
+fn has_accesses(process: &Process) -> bool {
+    let running = || process.samples.iter().filter(|sample| sample.doing == Doing::Running);
+    let seen: Nanos = running().map(|sample| sample.weight).sum();
+    let on_core: Nanos = process.on_core.iter().map(|span| span.end.since(span.begin)).sum();
+    running().any(|sample| sample.access.is_some()) && seen.share_of(on_core) >= 0.5
 }
 
 pub(crate) fn collectors(run: &Run, process: &Process, look: Look) -> String {

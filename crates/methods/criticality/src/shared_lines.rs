@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::ops::Range;
 
 use holdup_model::{
-    Access, AccessKind, Arrange, CACHE_LINE, Doing, Nanos, Process, SiteId, State, ThreadId, ThreadTimes,
-    Time, Timeline,
+    Access, AccessKind, Arrange, CACHE_LINE, Doing, Nanos, Process, Site, SiteId, State, Thread, ThreadId,
+    ThreadTimes, Time, Timeline,
 };
 
 use crate::hot::{Function, function};
@@ -115,23 +115,38 @@ impl Successions {
     }
 }
 
-/// By how much the samples of each thread's sort stand for less than these threads were active: of threads that are shorter than a
-/// sampling period few are found at all. 1 where too few samples say so.
-fn times_as_active<S: Ord>(stages: &[S], times: &[ThreadTimes], samples: &Samples) -> Vec<f64> {
+/// Which threads are there for several sampling periods, and so found at regular times.
+fn that_live_long(process: &Process, period: Nanos) -> Vec<bool> {
+    let lives_long = |thread: &Thread| {
+        let life = thread.end.unwrap_or(process.end).since(thread.start);
+        life.get() >= period.get().saturating_mul(LONG_LIFE)
+    };
+    process.threads.iter().map(lives_long).collect()
+}
+
+/// By how much the samples of the short threads of each thread's sort stand for less than these were active: few of them are found
+/// at all. 1 for long ones, and where too few samples say so.
+fn times_as_active<S: Ord>(
+    stages: &[S],
+    times: &[ThreadTimes],
+    samples: &Samples,
+    lives_long: &[bool],
+) -> Vec<f64> {
     let mut of_stage: BTreeMap<&S, (Nanos, Nanos, u64)> = BTreeMap::new();
-    for (thread, look) in samples.all() {
+    for (thread, look) in samples.all().filter(|(thread, _)| !lives_long[thread.index()]) {
         let (_, seen, count) = of_stage.entry(&stages[thread.index()]).or_default();
         *seen += look.active;
         *count += 1;
     }
-    for (stage, times) in stages.iter().zip(times) {
+    let short = stages.iter().zip(times).zip(lives_long).filter(|(_, lives_long)| !**lives_long);
+    for ((stage, times), _) in short {
         of_stage.entry(stage).or_default().0 += times.active.saturating_sub(times.delayed);
     }
-    let times = |stage: &S| match of_stage[stage] {
-        (active, seen, FEWEST_SAMPLES..) => active.share_of(seen).max(1.0),
+    let times = |(stage, &lives_long): (&S, &bool)| match of_stage.get(stage) {
+        Some(&(active, seen, FEWEST_SAMPLES..)) if !lives_long => active.share_of(seen).max(1.0),
         _ => 1.0,
     };
-    stages.iter().map(times).collect()
+    stages.iter().zip(lives_long).map(times).collect()
 }
 
 /// An access to a line.
@@ -294,29 +309,35 @@ pub(crate) fn shared_lines<S: Ord>(
     let running = process.samples.iter().filter(|sample| sample.doing == Doing::Running);
     let Some(period) = running.map(|sample| sample.weight).max() else { return Vec::new() };
     let successions = Successions::of(process, stages);
-    let as_active = times_as_active(stages, times, samples);
+    let lives_long = that_live_long(process, period);
+    let as_active = times_as_active(stages, times, samples, &lives_long);
     // What their words cost is told of the locks and other objects themselves.
     let objects = process.objects.iter().filter(|object| object.thread.is_none());
     let objects: BTreeSet<u64> = objects.map(|object| object.address).collect();
+    let is_own = |site: &Site| site.frames.first().is_some_and(|frame| !frame.is_in_runtime());
+    let is_own: Vec<bool> = process.sites.iter().map(is_own).collect();
+    let accesses = || {
+        samples.all().filter_map(|(thread, look)| {
+            let (access, place, site) = (look.access?, look.place?, look.site?);
+            let counts = is_own[site.index()] && !objects.contains(&access.address);
+            counts.then_some((thread, look, access, place))
+        })
+    };
+    let shared = of_several(
+        accesses().map(|(thread, _, access, _)| (line_of(access), successions.of[thread.index()])).collect(),
+    );
     let mut lines: BTreeMap<u64, Line> = BTreeMap::new();
-    for (thread, look) in samples.all() {
-        let (Some(access), Some(place), Some(site)) = (look.access, look.place, look.site) else { continue };
-        let is_own = process.site(site).frames.first().is_some_and(|frame| !frame.is_in_runtime());
-        if is_own && !objects.contains(&access.address) {
-            let succession = successions.of[thread.index()];
-            let active = look.active.get() as f64 * as_active[thread.index()];
-            let active = Nanos::new(active as u64);
-            let facts = process.thread(thread);
-            let life = facts.end.unwrap_or(process.end).since(facts.start);
-            let lives_long = life.get() >= period.get().saturating_mul(LONG_LIFE);
-            let touch = Touch { time: look.time, thread, lives_long, succession, access, active, place };
-            lines.entry(access.address / CACHE_LINE).or_default().touches.push(touch);
+    for (thread, look, access, place) in accesses() {
+        if shared.binary_search(&line_of(access)).is_err() {
+            continue;
         }
+        let succession = successions.of[thread.index()];
+        let active = Nanos::new((look.active.get() as f64 * as_active[thread.index()]) as u64);
+        let lives_long = lives_long[thread.index()];
+        let touch = Touch { time: look.time, thread, lives_long, succession, access, active, place };
+        lines.entry(line_of(access)).or_default().touches.push(touch);
     }
-    let mut found: Vec<Line> = lines
-        .into_values()
-        .filter(|line| line.touches.iter().any(|touch| touch.succession != line.touches[0].succession))
-        .collect();
+    let mut found: Vec<Line> = lines.into_values().collect();
     for line in &mut found {
         line.touches.sort_by_key(|touch| (touch.time, touch.thread));
         line.find(timeline, &successions, period);
@@ -328,6 +349,19 @@ pub(crate) fn shared_lines<S: Ord>(
         .collect();
     all.arrange_by_key(|lines| (Reverse(lines.threads.values().copied().sum::<Nanos>()), lines.place));
     all
+}
+
+fn line_of(access: Access) -> u64 {
+    access.address / CACHE_LINE
+}
+
+/// The lines of those (line, succession) that have several successions, in order. Most lines of a program that goes through much
+/// memory are found once.
+fn of_several(mut touched: Vec<(u64, usize)>) -> Vec<u64> {
+    touched.sort_unstable();
+    touched.dedup();
+    let several = touched.chunk_by(|a, b| a.0 == b.0).filter(|of_line| of_line.len() > 1);
+    several.map(|of_line| of_line[0].0).collect()
 }
 
 /// Lines that the same function accesses, and those that share a function with one of these.

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use holdup_criticality::{HotSpot, Phase};
-use holdup_model::{CpuReading, Run, ThreadTimes};
+use holdup_model::{Access, AccessKind, CpuReading, Left, OnCore, Run, ThreadTimes};
 use holdup_report::{Look, json, render};
 
 use crate::faces::examples::{self, ms};
@@ -314,6 +314,18 @@ fn what_the_kernel_alone_cannot_see_is_not_said_to_be_checked() {
     run.processes[0].seen_by.preload = true;
     assert!(shown(&run).contains("Checked: waits for locks, barriers"), "{}", shown(&run));
     assert!(shown(&run).contains("loops that wait and cores;"), "{}", shown(&run));
+    // Where samples say what was accessed, and of most of the time.
+    let process = &mut run.processes[0];
+    let access = Access { address: 0x1000, bytes: 8, kind: AccessKind::Read };
+    process.samples[0].access = Some(access);
+    let (thread, begin, end) = (process.samples[0].thread, process.start, process.end);
+    process.on_core = vec![OnCore { thread, begin, end, core: 0, left: Left::Unknown }];
+    let checked = "loops that wait, cache lines that threads share and cores;";
+    assert!(shown(&run).contains(checked), "{}", shown(&run));
+    assert!(shown(&run).contains("Not seen from here: other use of caches and memory."), "{}", shown(&run));
+    let kept = run.processes[0].samples.len() / 4;
+    run.processes[0].samples.truncate(kept);
+    assert!(!shown(&run).contains(checked), "{}", shown(&run));
     run.processes[0].samples.clear();
     assert!(
         shown(&run).contains("Not seen from here: loops that wait, caches and memory."),
