@@ -80,7 +80,7 @@ pub struct Access {
     pub kind: AccessKind,
 }
 
-/// The bytes of a cache line.
+/// The bytes of a cache line of x86-64.
 pub const CACHE_LINE: u64 = 64;
 
 /// Threads that are often switched are sampled less often than their CPU time says, since the kernel's timer begins anew:

@@ -5,13 +5,14 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 
+use holdup_model::CACHE_LINE;
+
 use super::families::Family;
 use super::figure::{Figure, time};
 use super::threads::Confined;
 use super::topology::{CacheKind, Topology};
 use crate::files::Files;
 
-const LINE: u64 = 64;
 const PAGE: u64 = 4096;
 
 /// Loads in one measurement: from some microseconds to some hundred, so that many a one is not interrupted.
@@ -58,14 +59,14 @@ pub(super) fn page_counts(family: &Family) -> Vec<u64> {
 /// A dependent load within so many bytes. Within a page lines come in any order, and pages too, so that neither neighbouring
 /// lines nor strides can be guessed.
 pub(super) fn loads(bytes: u64) -> Figure {
-    let count = (bytes / LINE).max(2) as usize;
+    let count = (bytes / CACHE_LINE).max(2) as usize;
     chased(count, &order(count))
 }
 
 /// A dependent load with one line in each of so many pages, at different places of the pages so that all sets of caches are
 /// used.
 pub(super) fn pages(pages: u64) -> Figure {
-    let lines = PAGE / LINE;
+    let lines = PAGE / CACHE_LINE;
     let order: Vec<usize> = order(pages as usize)
         .into_iter()
         .map(|page| (page as u64 * lines + page as u64 * 7 % lines) as usize)

@@ -311,7 +311,7 @@ pub(crate) fn shared_lines<S: Ord>(
     let successions = Successions::of(process, stages);
     let lives_long = that_live_long(process, period);
     let as_active = times_as_active(stages, times, samples, &lives_long);
-    // What their words cost is told of the locks and other objects themselves.
+    // What their words cost is reported with the locks and other objects themselves.
     let objects = process.objects.iter().filter(|object| object.thread.is_none());
     let objects: BTreeSet<u64> = objects.map(|object| object.address).collect();
     let is_own = |site: &Site| site.frames.first().is_some_and(|frame| !frame.is_in_runtime());

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{AloneSpan, Nanos, NotAlone, Process, ThreadId};
+use holdup_model::{AloneSpan, CACHE_LINE, Nanos, NotAlone, Process, ThreadId};
 
 use super::groups::{Group, groups};
 use super::phases::{Key, PhaseRun, Phased};
@@ -31,9 +31,6 @@ const LEAST_CHOSEN: f64 = 0.1;
 
 /// More than this share of the CPU time of a phase not known is too much to tell who did how much.
 const MOST_UNKNOWN: f64 = 0.2;
-
-/// Bytes of a cache line of x86-64: each miss fetches one.
-const LINE: u64 = 64;
 
 /// One profiled thread in one phase of one run.
 #[derive(Clone, Debug)]
@@ -146,7 +143,8 @@ fn counted(process: &Process, phase: &PhaseRun, thread: ThreadId) -> Option<Coun
             let part = |count: u64| (count as f64 * (here / all)).round() as u64;
             // What is not counted once is not known of the whole.
             let first = sum.instructions == 0;
-            let bytes = count.misses.map(|misses| part(misses * LINE));
+            // Each miss fetches a line.
+            let bytes = count.misses.map(|misses| part(misses * CACHE_LINE));
             sum.bytes = if first { bytes } else { sum.bytes.zip(bytes).map(|(sum, more)| sum + more) };
             sum.cycles += part(count.cycles);
             sum.instructions += part(count.instructions);
