@@ -26,7 +26,7 @@ pub(super) struct Image {
     symbolizer: Symbolizer,
     mappings: Vec<(u64, Mapping)>,
     /// How many of `mappings` are in the recording: none before the first stack.
-    told: usize,
+    recorded: usize,
     stacks: BTreeMap<Box<[u64]>, u32>,
     /// By the address of an instruction: what the one before it accesses.
     accesses: BTreeMap<u64, Option<Accessed>>,
@@ -41,7 +41,7 @@ impl Image {
             number,
             symbolizer,
             mappings: Vec::new(),
-            told: 0,
+            recorded: 0,
             stacks: BTreeMap::new(),
             accesses: BTreeMap::new(),
         }
@@ -54,7 +54,7 @@ impl Image {
             number,
             symbolizer,
             mappings: self.mappings.clone(),
-            told: 0,
+            recorded: 0,
             stacks: BTreeMap::new(),
             accesses: BTreeMap::new(),
         }
@@ -80,11 +80,11 @@ impl Image {
         if self.stacks.len() >= MOST_STACKS {
             return NO_STACK;
         }
-        for (time, mapping) in &self.mappings[self.told..] {
+        for (time, mapping) in &self.mappings[self.recorded..] {
             let path = mapping.path.as_os_str().as_bytes();
             kernel::mapping(out, *time, self.number, (mapping.start, mapping.end), mapping.offset, path);
         }
-        self.told = self.mappings.len();
+        self.recorded = self.mappings.len();
         let id = self.stacks.len() as u32 + 1;
         let broken = unwound.end != UnwindEnd::Root;
         kernel::stack(out, id, self.number, broken, &unwound.addresses);

@@ -27,18 +27,18 @@ const NEAR: u64 = 20;
 /// A thread is found at regular times if it lives for so many sampling periods.
 const LONG_LIFE: u64 = 4;
 
-/// As many samples are looked at on each side of one.
+/// So many touches of a line, at most, are looked at before one and behind it: with few threads all that are near.
 const NEIGHBOURS: usize = 64;
 
-/// Data is the same if one of so many touches by others does, those that are nearest in time: goroutines and tasks, whose data it
-/// is, go from thread to thread.
+/// A touch is to the same bytes if one of so many touches by others is, those that are nearest in time: goroutines and tasks, whose data
+/// it is, go from thread to thread, so that later on the same thread has other data.
 const NEAREST: usize = 4;
 
 /// Fewer samples than this say nothing.
 const FEWEST_SAMPLES: u64 = 10;
 
-/// What one thread passes to others takes these about as long as itself. A thread cannot wait for a line that others hardly use: at most for
-/// this many times as long as they are found at it.
+/// Each time that another thread takes the line, a thread waits for it once, about as long as that one did: so a thread counts for at
+/// most so many times as long as all others were found at the line.
 const MOST_OF_OTHERS: u64 = 2;
 
 /// Lines that the same functions access.
@@ -50,6 +50,7 @@ pub(crate) struct SharedLines {
     pub(crate) threads: ByThread,
     /// How many samples found threads there.
     pub(crate) samples: u64,
+    /// How many they are.
     pub(crate) lines: usize,
     /// Threads access different bytes of them, for most of the time.
     pub(crate) is_false: bool,
