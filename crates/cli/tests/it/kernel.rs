@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use holdup_model::{Access, AccessKind, Sample, ThreadId};
+use holdup_recording::Recording;
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
@@ -279,4 +281,30 @@ fn what_is_no_share_is_refused() {
         assert_eq!(ended.status, 2, "{share}: {ended:?}");
         assert!(text(&ended.stderr).contains("give percent from 0.1 to 100"), "{share}: {ended:?}");
     }
+}
+
+/// Registers, code and names together: both threads do nothing but count in one variable.
+#[test]
+fn samples_say_which_variable_threads_access() {
+    let stage = Stage::new();
+    if let Some(why) = refused(&stage) {
+        return skip(&why);
+    }
+    let source = workspace().join("workloads/false_sharing/main.c");
+    let program = stage.compile("false_sharing", source, &["-O2", "-g", "-pthread"]);
+    let recording = stage.path("sharing.holdup");
+    let ended = run(&mut record(&recording, &program));
+    assert_eq!(ended.status, 0, "{ended:?}");
+    let (recording, warnings) = Recording::open(&recording).expect("a recording");
+    let run = recording.run(&warnings);
+    let process = &run.processes[0];
+    let rows = |access: Access| process.variables.get(&access.address).is_some_and(|name| name == "rows");
+    let written = |sample: &Sample| {
+        sample
+            .access
+            .is_some_and(|access| rows(access) && access.kind != AccessKind::Read && access.bytes == 8)
+    };
+    let writers: BTreeSet<ThreadId> =
+        process.samples.iter().filter(|sample| written(sample)).map(|sample| sample.thread).collect();
+    assert_eq!(writers.len(), 2, "{:?}", process.variables);
 }
