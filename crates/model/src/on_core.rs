@@ -15,6 +15,11 @@
 //! Then samples of running threads that were in a waiting loop or a spinning routine turn the CPU time that they
 //! stand for from active to spinning.
 
+mod preempted;
+mod readings;
+
+use readings::read;
+
 use crate::sides::{Side, change_before, sides};
 use crate::{
     CpuReading, Doing, Left, Nanos, OnCore, Process, Row, Sample, Segment, Site, SiteId, State, ThreadId,
@@ -34,6 +39,8 @@ pub(crate) struct Records {
     waits: Vec<bool>,
     /// True if any sample is at such a site.
     any_spins: bool,
+    /// By site: whether calls there lose their core without waiting.
+    only_preempted: Vec<bool>,
 }
 
 /// What is known of one thread, in order of time.
@@ -84,7 +91,8 @@ impl Records {
             thread.running.sort_unstable_by_key(|sample| (sample.time, sample.site, sample.weight));
             thread.waits.sort_unstable();
         }
-        Self { alone, covered, estimated: process.estimated.clone(), threads, waits, any_spins }
+        let (estimated, only_preempted) = (process.estimated.clone(), preempted::only_preempted(process));
+        Self { alone, covered, estimated, threads, waits, any_spins, only_preempted }
     }
 
     fn is_estimated(&self, time: Time) -> bool {
@@ -178,7 +186,10 @@ impl Refined<'_> {
         let share = Untold::of(&segment, &self.pieces);
         // Two waits for the same barrier that follow each other are two.
         self.segments.goes_on = segment.object.is_none();
+        let never_waits = segment.state == State::Io
+            && segment.site.is_some_and(|site| self.records.only_preempted[site.index()]);
         for &(from, until, kernel) in &self.pieces {
+            let kernel = if never_waits && kernel == Kernel::Unknown { Kernel::Preempted } else { kernel };
             let is_estimated = self.records.is_estimated(from);
             let mut piece = piece(&segment, from, until, kernel, unknown, is_estimated);
             if kernel == Kernel::Unknown && piece.state == State::Active {
@@ -248,33 +259,6 @@ fn changes(start: Time, end: Time, spans: &[OnCore], covered: &[(Time, Time)]) -
             changes.push((end, state));
         }
         changes.push((until, Kernel::Unknown));
-    }
-    changes
-}
-
-/// A thread was on a core all the time between two readings if it was for this share of it.
-const ALL: f64 = 0.95;
-/// It was not at all if it was for less than this share, and waited for one as little.
-const NONE: f64 = 0.02;
-
-/// What readings tell of the times that are not covered.
-fn read(readings: &[CpuReading], covered: &[(Time, Time)]) -> Vec<(Time, Kernel)> {
-    let mut changes = Vec::new();
-    for (first, last) in readings.iter().zip(readings.iter().skip(1)) {
-        let is_covered = covered.iter().any(|&(from, until)| from < last.time && first.time < until);
-        let whole = last.time.since(first.time);
-        if is_covered || whole == Nanos::ZERO {
-            continue;
-        }
-        let cpu = last.cpu.saturating_sub(first.cpu).share_of(whole);
-        let delay = last.delay.saturating_sub(first.delay).share_of(whole);
-        let state = match () {
-            () if cpu >= ALL => Kernel::On,
-            () if cpu < NONE && delay < NONE => Kernel::Off,
-            () => continue,
-        };
-        changes.push((first.time, state));
-        changes.push((last.time, Kernel::Unknown));
     }
     changes
 }

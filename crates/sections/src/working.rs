@@ -14,6 +14,10 @@ use crate::outside::{is_outside, is_server};
 /// least this share of its life. A thread that only waits for a timer, a signal or a connection is below it.
 const LEAST_OWN_SHARE: f64 = 0.005;
 
+/// Where its CPU time says that it was active for less than that, it must have been for this share of what any thread did: one that
+/// looks after something for a moment, now and then, waits for a core each time for longer than that moment.
+const LEAST_OF_MOST: f64 = 0.05;
+
 /// A thread that searches for work for a smaller share of its life has slept for most of it.
 const MOST_OF_ITS_LIFE: f64 = 0.5;
 
@@ -145,7 +149,9 @@ fn who_works(
                 own(index) >= LEAST_PARENT_SHARE * timeline.wall().get() as f64
                     && done(index) >= LEAST_PARENT_SHARE * most_done
             } else {
-                own(index) >= LEAST_OWN_SHARE * life
+                let least = LEAST_OWN_SHARE * life;
+                let awake = own(index) - times[index].delayed.get() as f64;
+                own(index) >= least && awake >= least.min(LEAST_OF_MOST * most_done)
             };
             let is_member = in_teams[index] as f64 >= LEAST_IN_TEAMS * timeline.wall().get() as f64;
             own(index) > 0.0 && (is_enough || is_member)
@@ -237,4 +243,32 @@ fn time_by_number(
         there += step;
     }
     time_with
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_wakes_up_for_a_moment_now_and_then_does_not_work() {
+        let ms = |ms: u64| Nanos::new(ms * 1_000_000);
+        let [start, end] = [0, 9_000].map(|at| Time::from_nanos(at * 1_000_000));
+        let mut process = Process::new(start, end);
+        for name in ["connection", "housekeeper", "starved"] {
+            process.add_thread(name, start, None);
+        }
+        let timeline = Timeline { start, end, ..Timeline::build(&process) };
+        let times = |active: u64, delayed: u64| ThreadTimes {
+            active: ms(active),
+            delayed: ms(delayed),
+            ..ThreadTimes::default()
+        };
+        let works =
+            |times: &[ThreadTimes]| who_works(&process, &timeline, times, &vec![None; process.threads.len()]);
+        // Both were able to run for 1.6 % of their lives: of the second's that is 0.2 % on a core.
+        let busy = times(1_500, 10);
+        assert_eq!(works(&[busy, times(143, 122), times(143, 20)]), [true, false, true]);
+        // Where none has more than a little of the cores, that is no measure.
+        assert_eq!(works(&[times(1_500, 1_300), times(143, 122), times(143, 132)]), [true, true, true]);
+    }
 }
