@@ -17,7 +17,8 @@ pub(crate) fn only_preempted(process: &Process) -> Vec<bool> {
     for block in &process.blocks {
         let Some(site) = block.site else { continue };
         let after = process.covered.partition_point(|covered| covered.0 <= block.begin);
-        if !process.covered[..after].last().is_some_and(|covered| block.end <= covered.1) {
+        let covered = process.covered[..after].last();
+        if covered.is_none_or(|covered| block.end > covered.1) {
             continue;
         }
         let from = |time, thread: ThreadId| {
