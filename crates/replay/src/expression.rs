@@ -12,8 +12,9 @@
 //!            | "thread:" NAME "/" NUMBER    threads of this name or start function are so many times faster
 //!            | "threads:" NAME "=balanced"  they have equal work
 //!            | "alone:" NAME "/" NUMBER     what they do while nobody else is active is spread over so many threads
-//!            | "alone:" NAME "@" [ NAME ] ".." [ NAME ] "/" NUMBER  of that only what begins with a call at the first place
-//!                                          and ends with one at the second; without one at its start, or end
+//!            | "alone:" NAME "@" [ NAME ] ".." [ "|" ] [ NAME ] "/" NUMBER  of that only what begins with a call at the first
+//!                                          place and ends with one at the second, at a barrier ("|") or elsewhere; without
+//!                                          one at its start, or end
 //!            | "stage:" NAME "*" N          N times as many of them
 //!            | "threads" [ ":" NAME ] "=" N so many of them; without a name of the most busy sort
 //!            | "cores=" N
@@ -373,7 +374,14 @@ fn each(objects: Vec<ObjectId>, change: impl Fn(ObjectId) -> Change) -> Vec<Chan
 }
 
 /// The names of two places; `None` for the thread's start or end, or what is not known.
-type Between = (Option<Pattern>, Option<Pattern>);
+struct Between {
+    from: Option<Pattern>,
+    to: Option<Pattern>,
+    at_barrier: bool,
+}
+
+/// In front of the second place, if that is a barrier.
+const AT_BARRIER: &str = "|";
 
 /// A part without the places in it: `alone:main/2` of `alone:main@a.c:12..b.c:40/2`. `None` where they are not understood.
 fn without_ends(part: &str) -> Option<(String, Option<Between>)> {
@@ -386,7 +394,9 @@ fn without_ends(part: &str) -> Option<(String, Option<Between>)> {
         "" => Some(None),
         name => Pattern::parse(name).map(Some),
     };
-    let between = (place(&rest[..dots])?, place(&rest[dots + 2..mark])?);
+    let to = rest[dots + 2..mark].trim();
+    let (to, at_barrier) = to.strip_prefix(AT_BARRIER).map_or((to, false), |to| (to, true));
+    let between = Between { from: place(&rest[..dots])?, to: place(to)?, at_barrier };
     Some((format!("{}{}", &part[..at], &rest[mark..]), Some(between)))
 }
 
@@ -405,7 +415,8 @@ pub fn ends_name(process: &Process, ends: Ends) -> Option<String> {
         Some(site) => place_name(process, site).map(|name| quoted(&name)),
         None => Some(String::new()),
     };
-    Some(format!("@{}..{}", name(ends.from)?, name(ends.to)?))
+    let mark = if ends.at_barrier { AT_BARRIER } else { "" };
+    Some(format!("@{}..{mark}{}", name(ends.from)?, name(ends.to)?))
 }
 
 /// The word, the name, and what becomes of it.
@@ -522,7 +533,7 @@ impl Known<'_> {
     }
 
     /// All ends of stretches that these places are.
-    fn ends(&self, (from, to): Between) -> Result<Vec<Ends>, ExpressionError> {
+    fn ends(&self, Between { from, to, at_barrier }: Between) -> Result<Vec<Ends>, ExpressionError> {
         let sites = |name: Option<Pattern>| match name {
             Some(name) => {
                 let all = (0..self.process.sites.len() as u32).map(SiteId::new);
@@ -534,7 +545,7 @@ impl Known<'_> {
             None => Ok(vec![None]),
         };
         let (from, to): (Vec<_>, Vec<_>) = (sites(from)?, sites(to)?);
-        Ok(from.iter().flat_map(|&from| to.iter().map(move |&to| Ends { from, to })).collect())
+        Ok(from.iter().flat_map(|&from| to.iter().map(move |&to| Ends { from, to, at_barrier })).collect())
     }
 
     /// Sites whose stack goes through the function, or the line.

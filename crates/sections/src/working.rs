@@ -14,9 +14,9 @@ use crate::outside::{is_outside, is_server};
 /// least this share of its life. A thread that only waits for a timer, a signal or a connection is below it.
 const LEAST_OWN_SHARE: f64 = 0.005;
 
-/// Where its CPU time says that it was active for less than that, it must have been for this share of what any thread did: one that
-/// looks after something for a moment, now and then, waits for a core each time for longer than that moment.
-const LEAST_OF_MOST: f64 = 0.05;
+/// Those whose CPU times say that they were active for less than that are at work only if all of them together were for this share of
+/// what all threads did: who looks after something for a moment, now and then, waits for a core each time for longer than that moment.
+const LEAST_TOGETHER_OF_ALL: f64 = 0.05;
 
 /// A thread that searches for work for a smaller share of its life has slept for most of it.
 const MOST_OF_ITS_LIFE: f64 = 0.5;
@@ -142,16 +142,19 @@ fn who_works(
     let done = |index: usize| own(index) - (times[index].delayed + times[index].descheduled).get() as f64;
     let in_teams = in_teams(process);
     let most_done = (0..times.len()).map(done).fold(0.0, f64::max);
-    let mut works: Vec<bool> = (0..times.len())
+    let life = |index: usize| timeline.wall().saturating_sub(times[index].not_existing).get() as f64;
+    let awake = |index: usize| own(index) - times[index].delayed.get() as f64;
+    let is_doubtful = |index: usize| !starts_others[index] && awake(index) < LEAST_OWN_SHARE * life(index);
+    let all = || 0..times.len();
+    let of_doubtful: f64 = all().filter(|&index| is_doubtful(index)).map(awake).sum();
+    let work_together = of_doubtful >= LEAST_TOGETHER_OF_ALL * all().map(awake).sum::<f64>();
+    let mut works: Vec<bool> = all()
         .map(|index| {
-            let life = timeline.wall().saturating_sub(times[index].not_existing).get() as f64;
             let is_enough = if starts_others[index] {
                 own(index) >= LEAST_PARENT_SHARE * timeline.wall().get() as f64
                     && done(index) >= LEAST_PARENT_SHARE * most_done
             } else {
-                let least = LEAST_OWN_SHARE * life;
-                let awake = own(index) - times[index].delayed.get() as f64;
-                own(index) >= least && awake >= least.min(LEAST_OF_MOST * most_done)
+                own(index) >= LEAST_OWN_SHARE * life(index) && (work_together || !is_doubtful(index))
             };
             let is_member = in_teams[index] as f64 >= LEAST_IN_TEAMS * timeline.wall().get() as f64;
             own(index) > 0.0 && (is_enough || is_member)

@@ -21,6 +21,7 @@
 
 mod absence;
 mod chain;
+mod roots;
 mod seeking;
 mod stretch;
 mod times;
@@ -39,11 +40,12 @@ use crate::PathPiece;
 use crate::holders::{Holder, Holders};
 use crate::sweep::{Change, Changes};
 pub(crate) use chain::{Chains, Link};
+use roots::{RootKey, Roots};
 use seeking::{LongSpins, Seeking};
 pub(crate) use seeking::{Sought, SoughtKey};
 use stretch::{Arrived, Stretch};
 pub(crate) use stretch::{Charge, Serial, SerialKey};
-use times::BlameTimes;
+use times::{BlameTimes, TimesSoFar};
 pub(crate) use times::{Spans, Waited};
 
 /// The longest chain that is followed, in threads.
@@ -147,6 +149,8 @@ struct Queue {
     passing_on: u32,
     /// The link that stood for this queue the last time.
     last_link: Option<(Link, u32)>,
+    /// Where its chain led the last time.
+    last_root: Option<(RootKey, u32)>,
     /// Up to when its waiting has been charged.
     since: Time,
     /// The absence at `since`.
@@ -270,6 +274,8 @@ struct Pass<'a> {
     links: Vec<Link>,
     open: Vec<usize>,
     path: &'a [PathPiece],
+    roots: Roots,
+    times: TimesSoFar,
     blame: Blame,
 }
 
@@ -434,13 +440,14 @@ impl<'a> Pass<'a> {
             links: Vec::new(),
             open: Vec::new(),
             path,
+            roots: Roots::default(),
+            times: TimesSoFar::of(process),
             blame: Blame {
                 objects: vec![ObjectBlame::default(); process.objects.len()],
                 alone: vec![Nanos::ZERO; process.threads.len()],
                 spared: vec![Vec::new(); process.threads.len()],
                 active_beside_io: vec![Nanos::ZERO; process.threads.len()],
                 on_path: vec![Nanos::ZERO; process.objects.len()],
-                times: BlameTimes::of(process),
                 ..Blame::default()
             },
         };
@@ -457,9 +464,9 @@ impl<'a> Pass<'a> {
             let thread = ThreadId::new(thread as u32);
             self.charge_own_share(thread);
             self.end_seeking(thread);
-            self.decide(thread, None);
+            self.decide(thread, None, false);
         }
-        self.blame.times.end();
+        self.blame.times = self.times.finish(&self.roots.keys);
         self.blame
     }
 
@@ -474,13 +481,13 @@ impl<'a> Pass<'a> {
         self.spared += self.spared_of(length);
         if self.able == 1 && self.waking > 0 {
             let index = self.able_sum as usize;
-            self.blame.times.alone(ThreadId::new(index as u32), self.now, time);
+            self.times.alone(ThreadId::new(index as u32), self.now, time);
             self.doing[index].stretch.beside_woken += length;
         } else if self.able == 1 {
             let index = self.able_sum as usize;
             self.blame.alone[index] += length;
             self.one_able += length;
-            self.blame.times.alone(ThreadId::new(index as u32), self.now, time);
+            self.times.alone(ThreadId::new(index as u32), self.now, time);
             let stretch = &mut self.doing[index].stretch;
             stretch.alone += length;
             if self.seekers > 0 {
@@ -589,7 +596,7 @@ impl<'a> Pass<'a> {
         };
         let Some(after) = change.after else {
             self.doing[index].state = None;
-            self.decide(thread, None);
+            self.decide(thread, None, false);
             return;
         };
         // For those who wait for it, a thread that would spin on if it had a core has none.
@@ -679,7 +686,7 @@ impl<'a> Pass<'a> {
                 self.arrive(object, thread);
             }
             self.doing[thread.index()].stretch.woken = None;
-            self.decide(thread, wait.site);
+            self.decide(thread, wait.site, role == ObjectKind::Barrier);
         }
         let owner = || {
             let index = owners.partition_point(|owner| (owner.0, owner.1) < (thread, wait.start));
@@ -785,7 +792,8 @@ impl<'a> Pass<'a> {
         self.advance(end.time);
         self.charge_behind(end.thread);
         self.charge_own_share(end.thread);
-        self.decide(end.thread, end.site);
+        self.decide(end.thread, end.site, end.barrier.is_some());
+        self.doing[end.thread.index()].stretch.behind_tasks |= end.behind_tasks;
         if let Some(barrier) = end.barrier {
             self.arrived.remove(&barrier);
         }

@@ -246,15 +246,22 @@ fn alone_between_two_places() {
     script.main_runs(&[worker]);
     let process = script.play();
     let changes = |text: &str| parse(text, &process).map(|points| points[0].changes.clone());
-    let spread =
-        |from, to| Ok(vec![Change::Spread(vec![ThreadId::new(0)], Some(vec![Ends { from, to }]), 2.0)]);
+    let until = |from, to, at_barrier| {
+        let ends = Ends { from, to, at_barrier };
+        Ok(vec![Change::Spread(vec![ThreadId::new(0)], Some(vec![ends]), 2.0)])
+    };
+    let spread = |from, to| until(from, to, false);
     assert_eq!(changes("alone:main@main.c:10..main.c:20/2"), spread(Some(first), Some(last)));
     assert_eq!(changes("alone:main@fork..'join all'/2"), spread(Some(first), Some(last)));
     assert_eq!(changes("alone:main@..'join all'/2"), spread(None, Some(last)));
     assert_eq!(changes("alone:main@fork../2"), spread(Some(first), None));
     assert_eq!(changes("alone:main@../2"), spread(None, None));
+    assert_eq!(changes("alone:main@fork..|'join all'/2"), until(Some(first), Some(last), true));
+    assert_eq!(changes("alone:main@fork..|/2"), until(Some(first), None, true));
     // One pass over the recording finds all stretches.
-    let [from, to] = [Ends { from: Some(first), to: None }, Ends { from: None, to: Some(last) }];
+    let at_barrier = false;
+    let from = Ends { from: Some(first), to: None, at_barrier };
+    let to = Ends { from: None, to: Some(last), at_barrier };
     let both = Change::Spread(vec![ThreadId::new(0)], Some(vec![from, to]), 2.0);
     assert_eq!(changes("alone:main@fork../2,alone:main@..'join all'/2"), Ok(vec![both]));
     let different = changes("alone:main@fork../2,alone:main@..'join all'/3").map(|changes| changes.len());

@@ -82,7 +82,7 @@ impl Pass<'_> {
         self.absence_left = all % present;
         let is_ended = self.joining > 0;
         if is_ended {
-            self.blame.times.ended(self.now, time);
+            self.times.ended(self.now, time);
         }
         let of_others = (!could_use_all).then_some(&mut self.absence_of_others);
         for absence in [Some(&mut self.absence), of_others].into_iter().flatten() {
@@ -120,8 +120,8 @@ impl Pass<'_> {
         let Some(state) = doing.state.filter(|_| doing.takes_place && doing.queue.is_none()) else { return };
         let root = |object| Root { object, thread: Some(thread), state, is_outside: doing.is_outside };
         let (ended, not_started) = (root(self.ends[thread.index()]), root(None));
-        self.charge_root(&ended, absent.ended);
-        self.charge_root(&not_started, absent.not_started);
+        self.charge_root(&ended, None, absent.ended);
+        self.charge_root(&not_started, None, absent.not_started);
     }
 
     /// All places wait for the main thread where nobody takes one.

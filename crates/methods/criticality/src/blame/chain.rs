@@ -130,20 +130,27 @@ impl Pass<'_> {
             self.blame.objects[object.index()].direct += working;
             self.book_chain(index, all);
         }
-        if let Some(thread) = root.thread {
-            self.blame.times.waited(root.object, thread, since, self.now);
-        }
-        self.charge_root(&root, working + shares);
+        let number = root.thread.map(|thread| {
+            let key = (root.object, thread);
+            let known = self.queues[index].last_root.filter(|last| last.0 == key);
+            let number = known.map_or_else(|| self.roots.number(key), |known| known.1);
+            self.queues[index].last_root = Some((key, number));
+            self.times.waited(number, thread, since, self.now);
+            number
+        });
+        self.charge_root(&root, number, working + shares);
     }
 
-    pub(super) fn charge_root(&mut self, root: &Root, time: Nanos) {
+    /// With the number of the root where it is known.
+    pub(super) fn charge_root(&mut self, root: &Root, number: Option<u32>, time: Nanos) {
         if time == Nanos::ZERO {
             return;
         }
         let is_lock = root.object.is_some_and(|object| self.roles[object.index()].is_lock());
         match root.thread {
             Some(thread) if is_able(root.state) && !is_lock => {
-                self.doing[thread.index()].stretch.wait_for(root.object, root.state, time);
+                let number = number.unwrap_or_else(|| self.roots.number((root.object, thread)));
+                self.wait_for(number, thread, root.state, time);
             }
             _ => {
                 let charge: &mut Charge = self.blame.charges.entry((root.object, root.thread)).or_default();

@@ -2,9 +2,10 @@
 //! the thread worked alone in them.
 
 use holdup_model::openmp::SyncKind;
-use holdup_model::{Nanos, ObjectId, ObjectKind, Segment, SiteId, State, ThreadId, Time};
+use holdup_model::{Ends, Nanos, ObjectId, ObjectKind, Segment, SiteId, State, ThreadId, Time};
 
 use super::Pass;
+use super::roots::Awaited;
 use holdup_replay::BEHIND_ANOTHER;
 
 /// A stretch is serial if its thread is the only active one for at least this share of its active time.
@@ -90,6 +91,15 @@ pub(crate) struct SerialKey {
     pub(crate) from: Option<SiteId>,
     pub(crate) to: Option<SiteId>,
     pub(crate) object: Option<ObjectId>,
+    /// It ends at a barrier.
+    pub(crate) at_barrier: bool,
+}
+
+impl SerialKey {
+    /// Of all stretches that begin and end so.
+    pub(crate) fn ends(&self) -> Ends {
+        Ends { from: self.from, to: self.to, at_barrier: self.at_barrier }
+    }
 }
 
 /// What was lost in a serial phase, and how long its thread worked alone.
@@ -107,14 +117,6 @@ pub(super) struct Arrived {
     work: Work,
     /// Of those who only passed on their way from another wait: what that wait was for, and what they took to wake up from it.
     woken: Vec<(Option<ObjectId>, Nanos)>,
-}
-
-/// What others lost while they waited for one thread.
-#[derive(Clone, Copy, Debug, Default)]
-struct Awaited {
-    time: Nanos,
-    /// Part of `time`: while the thread had no core.
-    descheduled: Nanos,
 }
 
 /// Work of one or several threads in a stretch.
@@ -153,24 +155,15 @@ pub(super) struct Stretch {
     pub(super) able_since: Option<Time>,
     /// The sync site at which it began.
     from: Option<SiteId>,
-    /// By the object that was waited for (`None`: absent threads).
-    waited: Vec<(Option<ObjectId>, Awaited)>,
+    /// No task of the parallel region is left: until its next barrier.
+    pub(super) behind_tasks: bool,
+    /// The roots, by their numbers, of which something is in [`super::roots::Roots::awaited`].
+    waited: Vec<u32>,
     /// What seeking threads lost while this one alone was able to run, and how long that was.
     pub(super) sought: Serial,
 }
 
 impl Stretch {
-    pub(super) fn wait_for(&mut self, object: Option<ObjectId>, state: State, time: Nanos) {
-        let descheduled = if state == State::Descheduled { time } else { Nanos::ZERO };
-        match self.waited.iter_mut().find(|(waited, _)| *waited == object) {
-            Some((_, sum)) => {
-                sum.time += time;
-                sum.descheduled += descheduled;
-            }
-            None => self.waited.push((object, Awaited { time, descheduled })),
-        }
-    }
-
     /// The thread runs, some time after it was released, `crowded` later than it could have if there had been a core for each thread.
     pub(super) fn end_of_waking(&mut self, segment: &Segment, crowded: Nanos) {
         let late = segment.length();
@@ -209,6 +202,16 @@ impl Stretch {
 }
 
 impl Pass<'_> {
+    /// Others lost so much while they waited for this thread, which was able to run.
+    pub(super) fn wait_for(&mut self, root: u32, thread: ThreadId, state: State, time: Nanos) {
+        let awaited = &mut self.roots.awaited[root as usize];
+        if awaited.time == Nanos::ZERO {
+            self.doing[thread.index()].stretch.waited.push(root);
+        }
+        awaited.time += time;
+        awaited.descheduled += if state == State::Descheduled { time } else { Nanos::ZERO };
+    }
+
     /// A thread begins to wait at a barrier.
     pub(super) fn arrive(&mut self, barrier: ObjectId, thread: ThreadId) {
         let doing = &self.doing[thread.index()];
@@ -236,11 +239,13 @@ impl Pass<'_> {
         all
     }
 
-    /// Ends the stretch of `thread` at `site`, and decides what the waiting for it was.
-    pub(super) fn decide(&mut self, thread: ThreadId, site: Option<SiteId>) {
+    /// Ends the stretch of `thread` at `site`, which may be a barrier, and decides what the waiting for it was.
+    pub(super) fn decide(&mut self, thread: ThreadId, site: Option<SiteId>, at_barrier: bool) {
         let doing = &mut self.doing[thread.index()];
         let stretch = &mut doing.stretch;
         stretch.add_work(self.now, doing.state.unwrap_or(State::NotRecorded));
+        let behind_tasks = stretch.behind_tasks;
+        stretch.behind_tasks &= !at_barrier;
         if stretch.work.active == Nanos::ZERO && stretch.waited.is_empty() {
             return;
         }
@@ -255,7 +260,7 @@ impl Pass<'_> {
         let waited = std::mem::take(&mut stretch.waited);
         let mut serial_keys = Vec::new();
         if sought.lost > Nanos::ZERO {
-            let key = SerialKey { thread, from, to, object: None };
+            let key = SerialKey { thread, from, to, object: None, at_barrier };
             serial_keys.push(key);
             let own = self.lost_to_work(None, thread, sought.lost, work, Work::default());
             let serial = self.blame.serial.entry(key).or_default();
@@ -263,7 +268,9 @@ impl Pass<'_> {
             serial.sought += own;
             serial.alone += if is_alone { std::mem::take(&mut alone) } else { sought.alone };
         }
-        for (object, Awaited { time, descheduled }) in waited {
+        for root in waited {
+            let (object, _) = self.roots.keys[root as usize];
+            let Awaited { time, descheduled } = std::mem::take(&mut self.roots.awaited[root as usize]);
             let barrier = object.filter(|object| self.roles[object.index()] == ObjectKind::Barrier);
             let others = barrier.and_then(|barrier| self.arrived.get(&barrier)).map(|arrived| arrived.work);
             // A parallel region is there to be shared out, however little of it the others got.
@@ -278,11 +285,13 @@ impl Pass<'_> {
             // Who was woken meanwhile had nothing to do, as has been seen since.
             let was_alone = others.map_or(alone, |_| alone + beside_woken);
             let is_alone = is_alone || others.is_some() && only_passed(was_alone, work);
+            // What is done behind the last task was not to be dealt out by the region: its tasks were.
+            let is_late = is_late && !(behind_tasks && is_alone);
             // Who waits for the next region waits for what is between them, though others hold that up now and then; and threads
             // are missed where short ones, like those that check sums, come and go beside this one.
             let may_share_it = object.is_none_or(|object| self.roles[object.index()] == ObjectKind::Team);
             if (is_alone || may_share_it && mostly_alone) && !is_late {
-                let key = SerialKey { thread, from, to, object };
+                let key = SerialKey { thread, from, to, object, at_barrier };
                 serial_keys.push(key);
                 let mut own = self.lost_to_work(object, thread, time, work, Work::default());
                 own += barrier.map_or(Nanos::ZERO, |barrier| self.take_waking(barrier, work, time));
@@ -303,14 +312,14 @@ impl Pass<'_> {
                 None => time,
             };
             if rest < time {
-                self.blame.times.were_for_work(object, thread, rest.share_of(time));
+                self.times.were_for_work(root, rest.share_of(time));
             }
             let without_core = if compared.is_some() { Nanos::ZERO } else { descheduled };
             let charge = self.blame.charges.entry((object, Some(thread))).or_default();
             charge.active += rest - without_core;
             charge.descheduled += without_core;
         }
-        self.blame.times.end_stretch(thread, &serial_keys);
+        self.times.end_stretch(thread, &serial_keys);
     }
 
     /// What others lost to the thread's work, of the `time` that they waited for it; what they lost to its want of a core is

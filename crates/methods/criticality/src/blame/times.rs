@@ -6,9 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Nanos, ObjectId, Process, ThreadId, Time};
+use holdup_model::{Nanos, Process, ThreadId, Time};
 
 use super::SerialKey;
+use super::roots::RootKey;
 
 /// Spans of time, in order and without overlap.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -19,6 +20,14 @@ impl Spans {
     pub(crate) fn add(&mut self, mut from: Time, mut to: Time) {
         if from >= to {
             return;
+        }
+        match self.0.last_mut() {
+            Some(last) if last.1 < from => return self.0.push((from, to)),
+            Some(last) if last.0 <= from => {
+                last.1 = last.1.max(to);
+                return;
+            }
+            _ => {}
         }
         let mut later = Vec::new();
         while let Some(last) = self.0.pop() {
@@ -75,13 +84,12 @@ impl Spans {
     }
 }
 
-/// By what was waited for (`None`: absent threads) and the thread at the root of the wait.
-pub(crate) type Waited = BTreeMap<(Option<ObjectId>, ThreadId), Spans>;
+/// By root.
+pub(crate) type Waited = BTreeMap<RootKey, Spans>;
 
 /// The times of what is in [`super::Blame::charges`] and [`super::Blame::serial`]. Empty for processes without samples.
 #[derive(Default)]
 pub(crate) struct BlameTimes {
-    is_kept: bool,
     /// When threads were waited for.
     pub(crate) waited: Waited,
     /// Of these, when it was for what the thread did: not for that it had begun later than the others, or had lost its core.
@@ -90,45 +98,71 @@ pub(crate) struct BlameTimes {
     pub(crate) serial: BTreeMap<SerialKey, Spans>,
     /// When threads had ended while others were still waited for.
     pub(crate) ended: Spans,
-    /// By thread: when it has been the only one in its present stretch.
-    alone: Vec<Spans>,
-    /// By thread: when it has been waited for in its present stretch, and because of what.
-    waits: Vec<Vec<(Option<ObjectId>, Time, Time)>>,
 }
 
-impl BlameTimes {
+/// What has been waited for up to now. Roots go by their numbers in [`super::roots::Roots`].
+#[derive(Default)]
+pub(super) struct TimesSoFar {
+    is_kept: bool,
+    serial: BTreeMap<SerialKey, Spans>,
+    ended: Spans,
+    /// By root.
+    roots: Vec<RootTimes>,
+    /// By thread: when it has been the only one in its present stretch.
+    alone: Vec<Spans>,
+    /// By thread: the roots for which it has been waited for in its present stretch.
+    awaited: Vec<Vec<u32>>,
+}
+
+/// When a thread was waited for because of one thing.
+#[derive(Clone, Default)]
+struct RootTimes {
+    waited: Spans,
+    for_work: Spans,
+    /// In the thread's present stretch.
+    waits: Vec<(Time, Time)>,
+}
+
+impl TimesSoFar {
     pub(super) fn of(process: &Process) -> Self {
         let is_kept = !process.samples.is_empty();
         let threads = if is_kept { process.threads.len() } else { 0 };
-        let (alone, waits) = (vec![Spans::default(); threads], vec![Vec::new(); threads]);
-        Self { is_kept, alone, waits, ..Self::default() }
+        let (alone, awaited) = (vec![Spans::default(); threads], vec![Vec::new(); threads]);
+        Self { is_kept, alone, awaited, ..Self::default() }
     }
 
-    pub(super) fn waited(&mut self, object: Option<ObjectId>, thread: ThreadId, from: Time, to: Time) {
-        if self.is_kept {
-            self.waited.entry((object, thread)).or_default().add(from, to);
-            self.waits[thread.index()].push((object, from, to));
+    /// `thread` is that of the root.
+    pub(super) fn waited(&mut self, root: u32, thread: ThreadId, from: Time, to: Time) {
+        if !self.is_kept || from >= to {
+            return;
+        }
+        let index = root as usize;
+        if index >= self.roots.len() {
+            self.roots.resize(index + 1, RootTimes::default());
+        }
+        let times = &mut self.roots[index];
+        times.waited.add(from, to);
+        match times.waits.last_mut() {
+            Some(last) if last.1 == from => last.1 = to,
+            last => {
+                if last.is_none() {
+                    self.awaited[thread.index()].push(root);
+                }
+                times.waits.push((from, to));
+            }
         }
     }
 
-    /// Of the time that a thread was waited for in its present stretch because of this object, only this share, the last part, was for what
+    /// Of the time that a thread was waited for in its present stretch because of this, only this share, the last part, was for what
     /// it did.
-    pub(super) fn were_for_work(&mut self, object: Option<ObjectId>, thread: ThreadId, share: f64) {
-        let Some(waits) = self.waits.get_mut(thread.index()) else { return };
-        let of_object = || waits.iter().filter(|wait| wait.0 == object);
-        let all: Nanos = of_object().map(|&(_, from, to)| to.since(from)).sum();
+    pub(super) fn were_for_work(&mut self, root: u32, share: f64) {
+        let Some(RootTimes { waits, .. }) = self.roots.get_mut(root as usize) else { return };
+        let all: Nanos = waits.iter().map(|&(from, to)| to.since(from)).sum();
         let mut left_out = Nanos::new((all.get() as f64 * (1.0 - share)) as u64);
-        for (_, from, to) in waits.iter_mut().filter(|wait| wait.0 == object) {
+        for (from, to) in waits {
             let length = to.since(*from).min(left_out);
             left_out -= length;
             *from = *from + length;
-        }
-    }
-
-    /// No stretch of any thread goes on.
-    pub(super) fn end(&mut self) {
-        for index in 0..self.waits.len() {
-            self.end_stretch(ThreadId::new(index as u32), &[]);
         }
     }
 
@@ -153,14 +187,32 @@ impl BlameTimes {
         for &key in serial {
             self.serial.entry(key).or_default().merge(&alone);
         }
-        for (object, from, to) in std::mem::take(&mut self.waits[thread.index()]) {
-            self.for_work.entry((object, thread)).or_default().add(from, to);
+        for root in self.awaited[thread.index()].drain(..) {
+            let RootTimes { for_work, waits, .. } = &mut self.roots[root as usize];
+            for (from, to) in waits.drain(..) {
+                for_work.add(from, to);
+            }
         }
+    }
+
+    /// All of it, with the key of each root; no stretch of any thread goes on.
+    pub(super) fn finish(mut self, keys: &[RootKey]) -> BlameTimes {
+        for index in 0..self.awaited.len() {
+            self.end_stretch(ThreadId::new(index as u32), &[]);
+        }
+        let mut times = BlameTimes { serial: self.serial, ended: self.ended, ..BlameTimes::default() };
+        for (&key, root) in keys.iter().zip(self.roots) {
+            times.waited.extend((root.waited != Spans::default()).then_some((key, root.waited)));
+            times.for_work.extend((root.for_work != Spans::default()).then_some((key, root.for_work)));
+        }
+        times
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use holdup_model::ObjectId;
+
     use super::*;
 
     #[test]
@@ -201,21 +253,22 @@ mod tests {
     #[test]
     fn the_last_part_of_a_wait_is_for_work() {
         let at = Time::from_nanos;
-        let [object, other] = [0, 1].map(|number| Some(ObjectId::new(number)));
         let thread = ThreadId::new(0);
-        let mut times = BlameTimes {
+        let keys = [0, 1, 2].map(|number| (Some(ObjectId::new(number)), thread));
+        let mut times = TimesSoFar {
             is_kept: true,
-            waits: vec![Vec::new()],
+            awaited: vec![Vec::new()],
             alone: vec![Spans::default()],
             ..Default::default()
         };
-        for (of, from, to) in [(object, 10, 20), (other, 20, 30), (object, 30, 60)] {
-            times.waited(of, thread, at(from), at(to));
+        for (root, from, to) in [(0, 10, 20), (1, 20, 30), (0, 30, 50), (0, 50, 60)] {
+            times.waited(root, thread, at(from), at(to));
         }
-        times.were_for_work(object, thread, 0.25);
-        times.end();
-        assert_eq!(times.for_work[&(object, thread)].0, [(at(50), at(60))]);
-        assert_eq!(times.for_work[&(other, thread)].0, [(at(20), at(30))]);
-        assert_eq!(times.waited[&(object, thread)].0, [(at(10), at(20)), (at(30), at(60))]);
+        times.were_for_work(0, 0.25);
+        let times = times.finish(&keys);
+        assert_eq!(times.for_work[&keys[0]].0, [(at(50), at(60))]);
+        assert_eq!(times.for_work[&keys[1]].0, [(at(20), at(30))]);
+        assert_eq!(times.waited[&keys[0]].0, [(at(10), at(20)), (at(30), at(60))]);
+        assert!(!times.waited.contains_key(&keys[2]));
     }
 }

@@ -147,7 +147,7 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
     let mut lost: BTreeMap<Ends, Nanos> = BTreeMap::new();
     for key in &phase.keys {
         let own = case.losses.serial.get(key).map_or(Nanos::ZERO, |serial| serial.lost);
-        *lost.entry(Ends { from: key.from, to: key.to }).or_default() += own;
+        *lost.entry(key.ends()).or_default() += own;
     }
     let stretches = of_most(&lost, NEARLY_ALL);
     let object = most_first(&phase.objects).first().and_then(|(object, _)| *object);

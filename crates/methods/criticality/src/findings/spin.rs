@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use holdup_model::figures::percent;
 use holdup_model::{Nanos, ObjectKind, Routine, Segment, SiteId, State, ThreadId, Time};
 
+use super::executed::Executed;
 use super::{Candidate, Case, Description, main_ones, most_first};
 use crate::FindingKind;
 use crate::blame::Spans;
@@ -14,6 +15,9 @@ use crate::sweep::Changes;
 
 /// Who works meanwhile is told where it is the same for at least this share of the spinning.
 const MOSTLY: f64 = 0.5;
+
+/// Who works alone for this share of it is what the loop waits for.
+const NEARLY_ALWAYS: f64 = 0.9;
 
 /// What is one loop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,6 +85,10 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
         spinning.routine.filter(|routine| routine.seeks_work).and_then(|_| Meetings::of(case, spinning));
     let is_in_program =
         site.is_some_and(|site| case.process.site(site).place().is_some_and(holdup_model::Frame::is_program));
+    let deals = spinning.routine.is_some_and(|routine| routine.deals);
+    let meanwhile = if deals { Meanwhile::default() } else { meanwhile(case, spinning) };
+    let is_lock = spinning.routine.is_some_and(|routine| routine.is_lock);
+    let only = meanwhile.only.as_ref().filter(|_| meetings.is_none() && !is_lock);
     let what = match (site, spinning.routine) {
         (None, _) => format!("{who} spinning"),
         // The words of the lock's other finding, about blocked threads, so that both become one.
@@ -99,6 +107,12 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
         },
         (Some(site), None) => format!("spinning in {}", case.site(site)),
     };
+    let what = match only {
+        Some((thread, executed)) => {
+            format!("{what}, while only {} is at work in {}", case.threads(&[*thread]), executed.words)
+        }
+        None => what,
+    };
     let (how, method) = match site {
         None => ("in loops that the program marked as waiting", "time between the program's own spin marks"),
         Some(_) => (
@@ -114,18 +128,19 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
     let mut evidence = vec![format!("{who} {did} for {total} in all, {how}.")];
     let lacked = Lacked::of(case);
     let lacked = part(taken, lacked.at_work, lacked.at_work + lacked.spinning);
-    if lacked.share_of(total + lacked) >= 0.05 {
+    let lacks_cores = lacked.share_of(total + lacked) >= 0.05;
+    if lacks_cores {
         evidence.push(format!("Meanwhile threads that could have worked lacked a core for {lacked} in all."));
     }
     evidence.extend(meetings.as_ref().map(|meetings| meetings.evidence(case, total)));
-    let deals = spinning.routine.is_some_and(|routine| routine.deals);
     let chunks = site.filter(|_| deals).and_then(|site| Chunks::of(case, site));
-    match deals {
-        true => evidence.extend(chunks.as_ref().map(Chunks::evidence)),
-        false => evidence.extend(meanwhile(case, spinning)),
-    }
+    evidence.extend(chunks.as_ref().map(Chunks::evidence));
+    let is_search = spinning.routine.is_some_and(|routine| routine.seeks_work);
+    let shares_out = only.is_some() && !is_search && !lacks_cores;
+    evidence.extend(meanwhile.evidence);
     let hint = match (&meetings, spinning.routine) {
         (Some(_), _) => MEET_LESS,
+        _ if shares_out => SHARE_OUT,
         (None, Some(Routine { hint: Some(hint), .. })) => hint,
         _ => "Block instead of spinning where the wait is longer than a few microseconds.",
     };
@@ -168,6 +183,9 @@ impl Lacked {
         lacked
     }
 }
+
+const SHARE_OUT: &str = "Share out what that thread does meanwhile, in smaller pieces, or make it shorter: to block in place of spinning frees a \
+    core, and ends no sooner where others have cores enough.";
 
 const MEET_LESS: &str = "Do more work between two barriers: share out an outer loop, put loops together, or leave out barriers \
     that nothing needs (nowait).";
@@ -290,9 +308,17 @@ impl Chunks {
     }
 }
 
+/// What the other threads did while some spun.
+#[derive(Default)]
+struct Meanwhile {
+    evidence: Vec<String>,
+    /// Who alone was at work nearly all the time, and what it executed.
+    only: Option<(ThreadId, Executed)>,
+}
+
 /// What the other threads did while these spun, where it was mostly the same: who works alone then is, most likely,
 /// who is waited for; and what that executes.
-fn meanwhile(case: &Case<'_>, spinning: &Spinning) -> Vec<String> {
+fn meanwhile(case: &Case<'_>, spinning: &Spinning) -> Meanwhile {
     let is_in_loop = |segment: &holdup_model::Segment| {
         segment.state == State::Spinning
             && segment.object.is_none()
@@ -333,7 +359,7 @@ fn meanwhile(case: &Case<'_>, spinning: &Spinning) -> Vec<String> {
     if one_alone.share_of(all) < MOSTLY {
         let is_nobody = nobody.share_of(all) >= MOSTLY;
         let sentence = || format!("For {} of that, no thread is at work.", percent(nobody.share_of(all)));
-        return is_nobody.then(sentence).into_iter().collect();
+        return Meanwhile { evidence: is_nobody.then(sentence).into_iter().collect(), only: None };
     }
     let times: BTreeMap<ThreadId, Nanos> = alone.iter().map(|(thread, (time, _))| (*thread, *time)).collect();
     let most = most_first(&times).first().copied().filter(|(_, time)| time.share_of(all) >= MOSTLY);
@@ -347,5 +373,7 @@ fn meanwhile(case: &Case<'_>, spinning: &Spinning) -> Vec<String> {
     let waited_for = format!("For {share} of that, {who}: most likely they wait for it.");
     let during = alone.iter().filter(|(thread, _)| most.is_none_or(|(most, _)| most == **thread));
     let executed = case.executed(during.map(|(thread, (_, spans))| (*thread, spans)));
-    [waited_for].into_iter().chain(executed.map(|executed| executed.evidence())).collect()
+    let evidence = [waited_for].into_iter().chain(executed.as_ref().map(Executed::evidence)).collect();
+    let nearly_always = most.filter(|(_, time)| time.share_of(all) >= NEARLY_ALWAYS);
+    Meanwhile { evidence, only: nearly_always.map(|(thread, _)| thread).zip(executed) }
 }

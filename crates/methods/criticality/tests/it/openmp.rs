@@ -74,15 +74,14 @@ impl Regions {
         self.now = end;
     }
 
-    /// A region of 20 ms in which each thread is on one of two cores for so long (ms), the first two from the begin on.
-    fn crowded(&mut self, on_core: [u64; TEAM as usize]) {
-        let begin = self.now;
-        self.region(0, [20; TEAM as usize]);
-        let (from, end) = (Time::from_nanos(begin), Time::from_nanos(self.now));
+    /// What the runtime says of the last region, which began `length` ms ago and in which each thread worked for so long.
+    fn observe(&mut self, length: u64, shares: [u64; TEAM as usize]) -> Instance {
+        let end = Time::from_nanos(self.now);
+        let begin = Time::from_nanos(self.now - length * MS);
         let instance = Instance::new(self.round);
         self.process.openmp.regions.push(Region {
             thread: ThreadId::new(0),
-            begin: from,
+            begin,
             end,
             place: Some(self.place),
             met_at: None,
@@ -91,26 +90,36 @@ impl Regions {
             size: TEAM,
             count: 1,
             timed: 1,
-            time: end.since(from),
+            time: end.since(begin),
             whole: true,
             open: false,
             league: false,
             vendor: Vendor::Gnu,
         });
-        for (index, length) in (0..TEAM).zip(on_core) {
-            let thread = ThreadId::new(index);
-            let share = Share { thread, instance, index, begin: from, end, cpu: None, cpu_begin: None };
+        for (index, worked) in (0..TEAM).zip(shares) {
+            let (thread, end) = (ThreadId::new(index), begin + Nanos::new(worked * MS));
+            let share = Share { thread, instance, index, begin, end, cpu: None, cpu_begin: None };
             self.process.openmp.shares.push(share);
+        }
+        instance
+    }
+
+    /// A region of 20 ms in which each thread is on one of two cores for so long (ms), the first two from the begin on.
+    fn crowded(&mut self, on_core: [u64; TEAM as usize]) {
+        let begin = self.now;
+        self.region(0, [20; TEAM as usize]);
+        self.observe(20, [20; TEAM as usize]);
+        for (index, length) in (0..TEAM).zip(on_core) {
             let first = if index < 2 { begin } else { self.now - length * MS };
             self.process.on_core.push(OnCore {
-                thread,
+                thread: ThreadId::new(index),
                 begin: Time::from_nanos(first),
                 end: Time::from_nanos(first + length * MS),
                 core: index % 2,
                 left: Left::Preempted,
             });
         }
-        self.process.covered = vec![(Time::from_nanos(0), end)];
+        self.process.covered = vec![(Time::from_nanos(0), Time::from_nanos(self.now))];
     }
 
     fn diagnosis(self) -> Diagnosis {
@@ -203,6 +212,46 @@ fn work_between_regions() {
     // Shared out among the four it takes 1.5 ms of the 6.
     let gain = finding.gain.as_ref().expect("a gain");
     assert!(gain.time.get().abs_diff(45 * MS) < MS, "{gain:?}");
+}
+
+/// Between regions the main thread works for 6 ms, and in each it goes on for 4 ms when the others, and tasks if there are any, are done.
+fn merging(has_tasks: bool) -> Diagnosis {
+    let mut regions = Regions::new();
+    for _ in 0..10 {
+        regions.region(6, [9, 5, 5, 5]);
+        let instance = Some(regions.observe(9, [9, 5, 5, 5]));
+        let begin = Time::from_nanos(regions.now - 9 * MS);
+        for thread in (0..TEAM).filter(|_| has_tasks).map(ThreadId::new) {
+            let (end, task) = (begin + Nanos::new(5 * MS), None);
+            let run = TaskRun { thread, task, instance, begin, end, complete: true };
+            regions.process.openmp.task_runs.push(run);
+        }
+    }
+    regions.diagnosis()
+}
+
+#[test]
+fn what_is_left_behind_the_last_task_is_done_by_one_alone() {
+    let diagnosis = merging(true);
+    let finding = first(&diagnosis);
+    assert_eq!((finding.kind, finding.cost), (FindingKind::Serial, Nanos::new(75 * MS)));
+    assert_eq!(diagnosis.findings.len(), 1, "{:#?}", diagnosis.findings);
+    let gain = finding.gain.as_ref().expect("a gain");
+    assert!(gain.time.get().abs_diff(75 * MS) < MS, "{gain:?}");
+}
+
+/// Both parts begin and end with a call at one line: in a loop's region the thread is late, and what is between regions has a gain of
+/// its own.
+#[test]
+fn who_has_more_of_a_region_is_late_and_not_alone() {
+    let diagnosis = merging(false);
+    let of = |kind| diagnosis.findings.iter().find(|finding| finding.kind == kind).expect("is found");
+    let [alone, late] = [FindingKind::Serial, FindingKind::Imbalance].map(of);
+    assert_eq!((alone.cost, late.cost), (Nanos::new(45 * MS), Nanos::new(30 * MS)));
+    for finding in [alone, late] {
+        let gain = finding.gain.as_ref().expect("a gain").time.get();
+        assert!(gain.abs_diff(finding.cost.get()) < 3 * MS, "{finding:#?}");
+    }
 }
 
 #[test]

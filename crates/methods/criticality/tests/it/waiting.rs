@@ -122,7 +122,9 @@ fn a_loop_that_waits_for_a_flag() {
     let diagnosis = of(process);
     assert_eq!(kinds(&diagnosis), [FindingKind::Spin]);
     let finding = first(&diagnosis);
-    assert_eq!(finding.what, "spinning in wait_for_flag (main.c:33)");
+    let what = "spinning in wait_for_flag (main.c:33), while only main is at work in read_all (main.c:33)";
+    assert_eq!(finding.what, what);
+    assert!(finding.hint.starts_with("Share out what that thread does meanwhile"));
     assert_eq!((finding.place, finding.threads.as_slice()), (Some(spin), workers.as_slice()));
     assert_eq!(finding.cost, ms(450));
     let cause = "For 100 % of that, main is the only other thread at work: most likely they wait for it.";
@@ -148,6 +150,7 @@ fn a_loop_that_waits_now_for_one_thread_and_now_for_another() {
     let diagnosis = of(process);
     let finding = first(&diagnosis);
     assert_eq!((finding.kind, finding.threads.len()), (FindingKind::Spin, 4));
+    assert_eq!(finding.what, "spinning in look_for_work (main.c:33)");
     assert_eq!(
         finding.evidence[1..],
         [
