@@ -350,12 +350,7 @@ impl Merge<'_> {
                 unseen: &blocked.iter().copied().filter(is_unseen).collect::<Vec<_>>(),
                 falling_asleep: &samples.iter().filter(|sample| falls_asleep(sample)).collect::<Vec<_>>(),
             };
-            let mut gap_since = None;
             for span in self.kernel.spans(seen.tid, from, until) {
-                if let Some(since) = gap_since {
-                    let gap = Gap { thread, tid: seen.tid, from: since, until: span.begin };
-                    self.explain(process, &mut sites, &mut unseen, &gap, &looks);
-                }
                 process.on_core.push(OnCore {
                     thread,
                     begin: self.clock.at(span.begin),
@@ -363,10 +358,8 @@ impl Merge<'_> {
                     core: span.core,
                     left: span.left,
                 });
-                gap_since = (span.left == Left::Blocked).then_some(span.end);
             }
-            if let Some(since) = gap_since.filter(|since| *since < until) {
-                let gap = Gap { thread, tid: seen.tid, from: since, until };
+            for gap in self.gaps((thread, seen.tid), from, until) {
                 self.explain(process, &mut sites, &mut unseen, &gap, &looks);
             }
             for (from, until, look) in self.kernel.looks(seen.tid, from, until) {
@@ -374,7 +367,7 @@ impl Merge<'_> {
                     process,
                     &mut sites,
                     &mut unseen,
-                    &Gap { thread, tid: seen.tid, from, until },
+                    &Gap { thread, tid: seen.tid, from, until, is_whole: false },
                     &look,
                 );
             }
@@ -394,7 +387,7 @@ impl Merge<'_> {
         span: &Gap,
         look: &SampleFacts,
     ) {
-        let &Gap { thread, tid, from, until } = span;
+        let &Gap { thread, tid, from, until, .. } = span;
         if process.seen_by.preload {
             let at = self.clock.at(look.time);
             if look.kind == SampleCode::Blocked && !unseen.is_seen(thread, at, at + Nanos::new(1)) {
@@ -422,6 +415,29 @@ impl Merge<'_> {
         process.on_core.push(OnCore { thread, begin, end, core: 0, left: Left::Blocked });
     }
 
+    /// When a thread with these spans was blocked while context switches were recorded, in order: since it left its core to wait, or
+    /// since before that was recorded.
+    fn gaps(&self, (thread, tid): (ThreadId, u32), from: u64, until: u64) -> Vec<Gap> {
+        let mut spans = self.kernel.spans(tid, from, until).peekable();
+        let mut gaps = Vec::new();
+        for &(begin, end) in &self.kernel.covered {
+            // Since when, and whether it was seen to begin.
+            let mut since = (from < begin).then_some((begin, false));
+            while let Some(span) = spans.next_if(|span| span.begin < end) {
+                let gap = |(from, is_whole)| Gap { thread, tid, from, until: span.begin, is_whole };
+                gaps.extend(since.map(gap));
+                since = (span.left == Left::Blocked).then_some((span.end, true));
+            }
+            let to_the_end = |(from, begins)| {
+                let is_whole = begins && until <= end;
+                Gap { thread, tid, from, until: until.min(end), is_whole }
+            };
+            gaps.extend(since.map(to_the_end));
+        }
+        gaps.retain(|gap| gap.from < gap.until);
+        gaps
+    }
+
     /// Says what a thread was blocked on, where looks at it tell: a hidden lock, a futex, or a system call.
     fn explain(
         &self,
@@ -445,7 +461,7 @@ impl Merge<'_> {
         };
         if let Some(sample) = looks.nearest(gap, alike) {
             self.explain_by(process, sites, unseen, gap, (begin, end), sample);
-        } else if self.is_covered(gap)
+        } else if gap.is_whole
             && let Some(sample) = looks.near_sleep(gap)
             && let Some(site) = sites.at(process, sample.stack)
             && let Some(lock) = sites.lock(process, site)
@@ -466,13 +482,6 @@ impl Merge<'_> {
             let span = (self.clock.at(gap.from), self.clock.at(gap.until));
             unseen.add_wait(process, &gap, span, object, Some(site));
         }
-    }
-
-    /// True if context switches were recorded all the time: else the thread may have had a core meanwhile.
-    fn is_covered(&self, gap: &Gap) -> bool {
-        let covered = &self.kernel.covered;
-        let before = covered.partition_point(|span| span.0 <= gap.from);
-        covered[..before].last().is_some_and(|span| gap.until <= span.1)
     }
 
     /// Says what a thread was blocked on from `begin` to `end`, by a look at it.
@@ -581,6 +590,8 @@ struct Gap {
     tid: u32,
     from: u64,
     until: u64,
+    /// Context switches at both ends were recorded, and all between: else the thread may have done something else before or after.
+    is_whole: bool,
 }
 
 impl Gap {

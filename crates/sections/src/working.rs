@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use holdup_model::openmp::Instance;
 use holdup_model::{
-    Call, Nanos, ObjectKind, Places, PolledJoins, Process, Segment, State, Stop, ThreadId, ThreadTimes, Time,
-    Timeline, stops,
+    Call, Nanos, ObjectId, ObjectKind, Places, PolledJoins, Process, Segment, State, Stop, ThreadId,
+    ThreadTimes, Time, Timeline, stops,
 };
 
 use crate::outside::{is_outside, is_server};
@@ -17,6 +17,9 @@ const LEAST_OWN_SHARE: f64 = 0.005;
 /// Those whose CPU times say that they were active for less than that are at work only if all of them together were for this share of
 /// what all threads did: who looks after something for a moment, now and then, waits for a core each time for longer than that moment.
 const LEAST_TOGETHER_OF_ALL: f64 = 0.05;
+
+/// A thread that sleeps for this share of its life, and gives those at work nothing that they wait for, only looks after something.
+const ASLEEP: f64 = 0.9;
 
 /// A thread that searches for work for a smaller share of its life has slept for most of it.
 const MOST_OF_ITS_LIFE: f64 = 0.5;
@@ -58,6 +61,8 @@ pub struct Working {
     pub take_turns: bool,
     /// Sleeps that are waits for other threads.
     pub polled_joins: PolledJoins,
+    /// By thread: whether it sleeps nearly always, and has nothing else to do.
+    pub looks_after: Vec<bool>,
     /// By thread, pauses in which it waits to be stopped.
     pub stops: Vec<Option<Stop>>,
     wall: Nanos,
@@ -71,9 +76,22 @@ impl Working {
         let threads: Vec<ThreadId> =
             (0..is.len()).filter(|&index| is[index]).map(|index| ThreadId::new(index as u32)).collect();
         let polled_joins = PolledJoins::of(process, timeline);
+        let looks_after = looks_after(timeline, times, &is);
         let (at_once, thread_time) = places(process, timeline, &polled_joins, &threads);
         let (fewest_cores, take_turns, wall) = (cores, runs_goroutines(process), timeline.wall());
-        Self { threads, is, at_once, thread_time, cores, fewest_cores, take_turns, polled_joins, stops, wall }
+        Self {
+            threads,
+            is,
+            at_once,
+            thread_time,
+            cores,
+            fewest_cores,
+            take_turns,
+            polled_joins,
+            looks_after,
+            stops,
+            wall,
+        }
     }
 
     /// The wall time of the process.
@@ -168,6 +186,20 @@ fn who_works(
     works
 }
 
+/// By thread, but the first: whether it sleeps nearly always, and never ended what a thread at work waited for, but for a lock.
+fn looks_after(timeline: &Timeline, times: &[ThreadTimes], works: &[bool]) -> Vec<bool> {
+    let mut gives = vec![false; times.len()];
+    let is_lock = |object: ObjectId| timeline.roles.kinds[object.index()].is_lock();
+    let gifts =
+        timeline.edges.iter().filter(|edge| works[edge.to.index()] && !edge.object.is_some_and(is_lock));
+    gifts.for_each(|edge| gives[edge.from.index()] = true);
+    let sleeps = |times: &ThreadTimes| {
+        let life = timeline.wall().saturating_sub(times.not_existing);
+        times.asleep.share_of(life) >= ASLEEP
+    };
+    (0..times.len()).map(|index| index > 0 && !gives[index] && sleeps(&times[index])).collect()
+}
+
 /// By thread, how long it was a member of teams of several (ns): until the region ends, as one that arrives at its end may
 /// execute tasks there.
 fn in_teams(process: &Process) -> Vec<u64> {
@@ -250,10 +282,12 @@ fn time_by_number(
 
 #[cfg(test)]
 mod tests {
+    use holdup_model::{Wait, Wake, WakeCount};
+
     use super::*;
 
     #[test]
-    fn who_wakes_up_for_a_moment_now_and_then_does_not_work() {
+    fn who_looks_after_something_now_and_then_does_not_work() {
         let ms = |ms: u64| Nanos::new(ms * 1_000_000);
         let [start, end] = [0, 9_000].map(|at| Time::from_nanos(at * 1_000_000));
         let mut process = Process::new(start, end);
@@ -273,5 +307,34 @@ mod tests {
         assert_eq!(works(&[busy, times(143, 122), times(143, 20)]), [true, false, true]);
         // Where none has more than a little of the cores, that is no measure.
         assert_eq!(works(&[times(1_500, 1_300), times(143, 122), times(143, 132)]), [true, true, true]);
+    }
+
+    #[test]
+    fn who_sleeps_nearly_always_and_gives_nothing_only_looks_after_something() {
+        let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
+        let mut process = Process::new(at(0), at(100));
+        for name in ["main", "ticker", "watcher", "worker"] {
+            process.add_thread(name, at(0), None);
+        }
+        let [ticker, watcher, worker] = [1, 2, 3].map(ThreadId::new);
+        let tick = process.add_object(ObjectKind::Semaphore, 1);
+        let lock = process.add_object(ObjectKind::Mutex, 2);
+        for (object, by, end) in [(tick, ticker, 30), (lock, watcher, 60)] {
+            let wait = Wait::granted(worker, object, at(end - 10), at(end));
+            process.waits.push(wait);
+            let (time, site, count) = (at(end), None, WakeCount::All);
+            process.wakes.push(Wake { thread: by, time, object, site, count });
+        }
+        let mut timeline = Timeline::build(&process);
+        timeline
+            .edges
+            .iter_mut()
+            .filter(|edge| edge.object == Some(lock))
+            .for_each(|edge| edge.from = watcher);
+        let asleep = |ms: u64| ThreadTimes { asleep: Nanos::new(ms * 1_000_000), ..ThreadTimes::default() };
+        let times = [asleep(99), asleep(99), asleep(99), asleep(50)];
+        assert_eq!(looks_after(&timeline, &times, &[true; 4]), [false, false, true, false]);
+        // What it gives to those who do not work either is nothing.
+        assert_eq!(looks_after(&timeline, &times, &[true, true, true, false]), [false, true, true, false]);
     }
 }

@@ -210,6 +210,8 @@ impl Watcher {
                         self.state.on_core.begins_again(monotonic_ns());
                         kernel::coverage(&mut self.state.out, monotonic_ns(), CoverageCode::Begin);
                         self.state.take_stock(monotonic_ns());
+                        // Who is blocked now may never be switched again.
+                        self.state.threads.values_mut().for_each(|thread| thread.moves(true));
                     }
                     // What cannot be opened again stays closed; CPU times go on to be read.
                     Err(_) => (self.has_switches, self.budget) = (false, None),

@@ -318,7 +318,11 @@ impl Losses {
                     State::Io if outside.is_at(thread, segment.start) => at_site(&mut self.idle.own),
                     State::Io => at_site(&mut self.io),
                     State::Asleep if is_joining => {}
-                    State::Asleep if timeline.places.is_idle(segment.site) => at_site(&mut self.idle.own),
+                    State::Asleep
+                        if timeline.places.is_idle(segment.site) || working.looks_after[thread.index()] =>
+                    {
+                        at_site(&mut self.idle.own);
+                    }
                     State::Asleep => at_site(&mut self.sleep),
                     State::Waking => {
                         *self.wake_up.entry(segment.object).or_default() += length;

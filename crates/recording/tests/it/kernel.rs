@@ -358,6 +358,25 @@ fn a_back_off_leaves_cpu_times_and_says_so() {
     assert!(run.warnings.iter().any(|sentence| sentence.contains("too many context switches")));
 }
 
+/// It went to sleep while switches were not recorded, and again before they began to be: a look says in what, until it runs or for good.
+#[test]
+fn who_was_blocked_before_switches_were_recorded_is_in_the_call_that_a_look_found() {
+    let run = recorded(|out| {
+        lives(out);
+        kernel::switch(out, 1_200, WORKER, 1, false, false);
+        kernel::coverage(out, 1_300, CoverageCode::BackOff);
+        kernel::coverage(out, 1_400, CoverageCode::Begin);
+        kernel::sample(out, 1_450, WORKER, SampleCode::Blocked, 20, 3, READ, 4);
+        kernel::switch(out, 1_500, WORKER, 1, false, false);
+        kernel::coverage(out, 1_600, CoverageCode::BackOff);
+        kernel::coverage(out, 1_700, CoverageCode::Begin);
+        kernel::sample(out, 1_750, WORKER, SampleCode::Blocked, 20, 3, READ, 4);
+    });
+    let blocks = run.processes[0].blocks.iter();
+    let blocks: Vec<_> = blocks.map(|block| (block.begin.nanos(), block.end.nanos(), block.call)).collect();
+    assert_eq!(blocks, [(400, 500, Call::Read), (700, 1_000, Call::Read)]);
+}
+
 /// Writes one of the records, with these numbers in it, however little sense they make together.
 fn any_record(out: &mut Vec<u64>, (which, time, tid, other): (u8, u64, u32, u32)) {
     let (pid, parent) = (7 + tid % 2, 7 + other % 2);
