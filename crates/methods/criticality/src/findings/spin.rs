@@ -1,9 +1,13 @@
 //! Threads that wait on a core: in loops of the program, and in routines of runtimes.
 
+mod regions;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::figures::percent;
 use holdup_model::{Nanos, ObjectKind, Routine, Segment, SiteId, State, ThreadId, Time};
+
+use regions::SmallRegions;
 
 use super::executed::Executed;
 use super::{Candidate, Case, Description, main_ones, most_first};
@@ -83,12 +87,14 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
     let site = most_first(&spinning.sites).first().map(|(site, _)| *site);
     let meetings =
         spinning.routine.filter(|routine| routine.seeks_work).and_then(|_| Meetings::of(case, spinning));
+    let is_search = spinning.routine.is_some_and(|routine| routine.seeks_work);
+    let small = if is_search && meetings.is_none() { SmallRegions::of(case) } else { None };
     let is_in_program =
         site.is_some_and(|site| case.process.site(site).place().is_some_and(holdup_model::Frame::is_program));
     let deals = spinning.routine.is_some_and(|routine| routine.deals);
     let meanwhile = if deals { Meanwhile::default() } else { meanwhile(case, spinning) };
     let is_lock = spinning.routine.is_some_and(|routine| routine.is_lock);
-    let only = meanwhile.only.as_ref().filter(|_| meetings.is_none() && !is_lock);
+    let only = meanwhile.only.as_ref().filter(|_| meetings.is_none() && small.is_none() && !is_lock);
     let what = match (site, spinning.routine) {
         (None, _) => format!("{who} spinning"),
         // The words of the lock's other finding, about blocked threads, so that both become one.
@@ -101,9 +107,10 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
         (Some(site), Some(routine)) if is_in_program && !routine.seeks_work => {
             format!("spinning in {}: {}", case.site(site), routine.name)
         }
-        (Some(_), Some(routine)) => match &meetings {
-            Some(meetings) => meetings.words(case),
-            None => format!("spinning: {}", routine.name),
+        (Some(_), Some(routine)) => match (&meetings, &small) {
+            (Some(meetings), _) => meetings.words(case),
+            (None, Some(small)) => small.words(case),
+            (None, None) => format!("spinning: {}", routine.name),
         },
         (Some(site), None) => format!("spinning in {}", case.site(site)),
     };
@@ -133,13 +140,14 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
         evidence.push(format!("Meanwhile threads that could have worked lacked a core for {lacked} in all."));
     }
     evidence.extend(meetings.as_ref().map(|meetings| meetings.evidence(case, total)));
+    evidence.extend(small.as_ref().map(SmallRegions::evidence));
     let chunks = site.filter(|_| deals).and_then(|site| Chunks::of(case, site));
     evidence.extend(chunks.as_ref().map(Chunks::evidence));
-    let is_search = spinning.routine.is_some_and(|routine| routine.seeks_work);
     let shares_out = only.is_some() && !is_search && !lacks_cores;
     evidence.extend(meanwhile.evidence);
     let hint = match (&meetings, spinning.routine) {
         (Some(_), _) => MEET_LESS,
+        _ if small.is_some() => SmallRegions::HINT,
         _ if shares_out => SHARE_OUT,
         (None, Some(Routine { hint: Some(hint), .. })) => hint,
         _ => "Block instead of spinning where the wait is longer than a few microseconds.",
@@ -149,6 +157,7 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
         object: None,
         place: meetings
             .map(|meetings| meetings.place)
+            .or(small.map(|small| small.place))
             .or(site)
             .or_else(|| threads.first().and_then(|&thread| case.entry(thread))),
         what,

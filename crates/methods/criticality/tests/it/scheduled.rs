@@ -3,7 +3,7 @@
 use holdup_criticality::{
     Criticality, Depth, Diagnosis, Finding, FindingKind, NobodyCause, diagnose, predict_gains,
 };
-use holdup_model::openmp::{Instance, Work, WorkKind};
+use holdup_model::openmp::{Instance, Region, Vendor, Work, WorkKind};
 use holdup_model::{
     Doing, Environment, Frame, Left, Load, Mode, Nanos, ObjectKind, OnCore, Outcome, Process, Run, Sample,
     Site, State, ThreadId, Time, Timeline, Wait,
@@ -489,10 +489,12 @@ fn what_others_take_from_a_spinning_thread_is_no_spinning() {
     assert!(load >= ms(550), "{:?}", diagnosis.cost_identity.parts);
 }
 
-/// A runtime lets threads spin at a barrier, which samples see: where, and how often they meet, is told where that is the cause.
+/// A runtime lets threads spin at a barrier, which samples see: where, and how often they meet, is said where that is the cause, and so are
+/// parallel regions that are too small.
 #[test]
 fn spinning_at_a_barrier_that_is_met_very_often() {
-    let told = |rounds: u64| {
+    // With so many parallel regions, which take 60 ms together.
+    let told = |rounds: u64, regions: u64| {
         let mut script = Script::new();
         let barrier = script.barrier("", 2);
         let meets = script.site("smooth", 42);
@@ -512,6 +514,24 @@ fn spinning_at_a_barrier_that_is_met_very_often() {
         let spins = [vec![frames("libgomp.so.1", "do_spin"), frames("libgomp.so.1", "GOMP_barrier")], caller];
         let spin = process.add_site(Site { frames: spins.concat(), ..Site::default() });
         let at = |ms: u64| Time::from_nanos(ms * MS);
+        let expand = process.add_site(Site { frames: vec![frames("app", "expand")], ..Site::default() });
+        process.openmp.regions.extend((regions > 0).then(|| Region {
+            thread: ThreadId::new(0),
+            begin: at(10),
+            end: at(90),
+            instance: Instance::new(1),
+            place: Some(expand),
+            met_at: None,
+            parent: None,
+            size: 2,
+            count: regions,
+            timed: 1,
+            time: Nanos::new(60 * MS / regions),
+            vendor: Vendor::Gnu,
+            whole: false,
+            league: false,
+            open: false,
+        }));
         process.covered = vec![(process.start, process.end)];
         process.on_core = workers.map(|worker| span(worker, 0, 100, Left::Unknown)).to_vec();
         process.on_core.sort_by_key(|span| (span.begin, span.thread));
@@ -527,7 +547,7 @@ fn spinning_at_a_barrier_that_is_met_very_often() {
         let finding = diagnosis.findings.into_iter().find(|finding| finding.kind == FindingKind::Spin);
         finding.map(|finding| (finding.what, finding.evidence[1].clone(), finding.hint))
     };
-    let (what, evidence, hint) = told(10_000).expect("spinning");
+    let (what, evidence, hint) = told(10_000, 0).expect("spinning");
     assert_eq!(what, "spinning at a barrier met every 10.0 µs, in smooth (main.c:42)");
     assert_eq!(
         evidence,
@@ -535,9 +555,15 @@ fn spinning_at_a_barrier_that_is_met_very_often() {
     );
     assert!(hint.starts_with("Do more work between two barriers"), "{hint}");
     // They meet once in 10 ms: that is not what takes the time.
-    let (what, _, hint) = told(10).expect("spinning");
-    assert_eq!(what, "spinning: gcc's OpenMP runtime, waiting");
-    assert!(hint.starts_with("Give the threads more even work"), "{hint}");
+    for regions in [0, 1_000] {
+        let (what, _, hint) = told(10, regions).expect("spinning");
+        assert_eq!(what, "spinning: gcc's OpenMP runtime, waiting");
+        assert!(hint.starts_with("Give the threads more even work"), "{hint}");
+    }
+    let (what, evidence, hint) = told(10, 30_000).expect("spinning");
+    assert_eq!(what, "spinning around parallel regions of 2.0 µs each, mostly in expand (app)");
+    assert_eq!(evidence, "Threads met 30 000 parallel regions, of 2.0 µs on average.");
+    assert!(hint.starts_with("Do more work in each region"), "{hint}");
 }
 
 /// A runtime takes longer to deal out a loop than its chunks do: that is neither work nor waiting.
