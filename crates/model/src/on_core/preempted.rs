@@ -3,7 +3,7 @@
 //! Where context switches were recorded they tell why a thread left its core. Where they were not, a call in which the thread
 //! lost it might have waited; that others of the same place never did says that it did not.
 
-use crate::{Left, OnCore, Process, ThreadId};
+use crate::{Left, Nanos, OnCore, Process, ThreadId};
 
 /// So many calls of a place must have been seen, of which at most this share waited.
 const FEWEST: u32 = 20;
@@ -11,6 +11,11 @@ const MOST_WAITING: f64 = 0.05;
 
 /// By site: true where calls lose their core, as far as context switches were recorded, and hardly ever to wait.
 pub(crate) fn only_preempted(process: &Process) -> Vec<bool> {
+    let covered: Nanos = process.covered.iter().map(|(from, until)| until.since(*from)).sum();
+    if process.covered.is_empty() || covered >= process.end.since(process.start) {
+        // Nothing is known, or all.
+        return vec![false; process.sites.len()];
+    }
     let mut spans: Vec<&OnCore> = process.on_core.iter().collect();
     spans.sort_unstable_by_key(|span| (span.thread, span.end));
     let mut seen = vec![(0_u32, 0_u32); process.sites.len()];

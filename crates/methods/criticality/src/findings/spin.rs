@@ -11,11 +11,11 @@ use regions::SmallRegions;
 
 use super::executed::Executed;
 use super::{Candidate, Case, Description, main_ones, most_first};
-use crate::FindingKind;
 use crate::blame::Spans;
 use crate::losses::ByThread;
 use crate::scarcity::part;
 use crate::sweep::Changes;
+use crate::{FindingKind, Gain};
 
 /// Who works meanwhile is told where it is the same for at least this share of the spinning.
 const MOSTLY: f64 = 0.5;
@@ -76,8 +76,38 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
             Some(routine) if routine.deals => FindingKind::Tasks,
             _ => FindingKind::Spin,
         };
-        candidates.push(Candidate::new(kind, lost, move |case| describe(case, &spinning, taken)));
+        let gain = if kind == FindingKind::Spin { shared_out(case, &spinning, lost, taken) } else { None };
+        let mut candidate = Candidate::new(kind, lost, move |case| describe(case, &spinning, taken));
+        candidate.gain = gain;
+        candidates.push(candidate);
     }
+}
+
+/// Where it is less than this of the time, nobody asks what sharing out saves.
+const LEAST_SHARED_OUT: f64 = 0.01;
+
+/// What it saves to share out among all threads what the only one that is at work does while others spin in loops of the program: all
+/// that they lose, if there are cores enough and all of it can be shared out, which no sample says.
+fn shared_out(case: &Case<'_>, spinning: &Spinning, lost: Nanos, taken: Nanos) -> Option<Gain> {
+    let time = case.working.cost(lost.get());
+    let may_be = !spinning.routine.is_some_and(|routine| routine.seeks_work)
+        && case.working.at_once <= case.working.cores
+        && time.share_of(case.wall()) >= LEAST_SHARED_OUT
+        && lacked(case, spinning, taken).is_none();
+    (may_be && meanwhile(case, spinning).only.is_some()).then(|| Gain {
+        time,
+        low: Nanos::ZERO,
+        high: time,
+        expression: String::new(),
+        capped_by: None,
+    })
+}
+
+/// For how long threads that could have worked lacked a core because of this spinning, where that is a part that counts.
+fn lacked(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Option<Nanos> {
+    let lacked = Lacked::of(case);
+    let lacked = part(taken, lacked.at_work, lacked.at_work + lacked.spinning);
+    (lacked.share_of(spinning.time() + lacked) >= 0.05).then_some(lacked)
 }
 
 fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
@@ -133,17 +163,15 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
         _ => "spun",
     };
     let mut evidence = vec![format!("{who} {did} for {total} in all, {how}.")];
-    let lacked = Lacked::of(case);
-    let lacked = part(taken, lacked.at_work, lacked.at_work + lacked.spinning);
-    let lacks_cores = lacked.share_of(total + lacked) >= 0.05;
-    if lacks_cores {
+    let lacked = lacked(case, spinning, taken);
+    if let Some(lacked) = lacked {
         evidence.push(format!("Meanwhile threads that could have worked lacked a core for {lacked} in all."));
     }
     evidence.extend(meetings.as_ref().map(|meetings| meetings.evidence(case, total)));
     evidence.extend(small.as_ref().map(SmallRegions::evidence));
     let chunks = site.filter(|_| deals).and_then(|site| Chunks::of(case, site));
     evidence.extend(chunks.as_ref().map(Chunks::evidence));
-    let shares_out = only.is_some() && !is_search && !lacks_cores;
+    let shares_out = only.is_some() && !is_search && lacked.is_none();
     evidence.extend(meanwhile.evidence);
     let hint = match (&meetings, spinning.routine) {
         (Some(_), _) => MEET_LESS,

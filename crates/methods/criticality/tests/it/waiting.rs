@@ -119,12 +119,16 @@ fn a_loop_that_waits_for_a_flag() {
     }
     let read = stack(&mut process, &["read_all@app", "main@app"]);
     run_at(&mut process, ThreadId::new(0), read, 10, 70);
+    let on_two = diagnose(&Run { processes: vec![process.clone()], cores: 2, ..Run::default() }, 0);
+    assert_eq!(first(&on_two).gain, None, "four do not work at once there");
     let diagnosis = of(process);
     assert_eq!(kinds(&diagnosis), [FindingKind::Spin]);
     let finding = first(&diagnosis);
     let what = "spinning in wait_for_flag (main.c:33), while only main is at work in read_all (main.c:33)";
     assert_eq!(finding.what, what);
     assert!(finding.hint.starts_with("Share out what that thread does meanwhile"));
+    let gain = finding.gain.as_ref().map(|gain| (gain.low, gain.time, gain.high));
+    assert_eq!(gain, Some((ms(0), ms(450), ms(450))));
     assert_eq!((finding.place, finding.threads.as_slice()), (Some(spin), workers.as_slice()));
     assert_eq!(finding.cost, ms(450));
     let cause = "For 100 % of that, main is the only other thread at work: most likely they wait for it.";

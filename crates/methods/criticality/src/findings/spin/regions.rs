@@ -9,10 +9,10 @@ use super::OFTEN;
 use crate::findings::Case;
 use crate::wording::mean;
 
-/// Small regions are the reason where they take at least this share of the time.
-const MOSTLY: f64 = 0.5;
+/// Small regions are what takes the time where they take at least this share of it.
+const LEAST_SHARE: f64 = 0.5;
 
-/// The parallel regions of a program, nearly all of whose time is in small ones.
+/// The small parallel regions of a program that has most of its time in them.
 pub(super) struct SmallRegions {
     /// The line of most of their time.
     pub(super) place: SiteId,
@@ -21,18 +21,18 @@ pub(super) struct SmallRegions {
 }
 
 impl SmallRegions {
-    /// `None` where regions are not small, or take little of the time.
+    /// `None` where regions are not small, or take less of the time.
     pub(super) fn of(case: &Case<'_>) -> Option<Self> {
         let regions = case.process.openmp.regions.iter().filter(|region| region.size > 1 && !region.open);
         let mut by_place: BTreeMap<SiteId, (u64, f64)> = BTreeMap::new();
-        for region in regions {
-            let (count, time) = by_place.entry(region.place?).or_default();
+        for (place, region) in regions.filter_map(|region| Some((region.place?, region))) {
+            let (count, time) = by_place.entry(place).or_default();
             *count += region.count;
             *time += region.total_time();
         }
         by_place.retain(|_, (count, time)| *time < *count as f64 * OFTEN.get() as f64);
         let (count, time) = by_place.values().fold((0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        if time < MOSTLY * case.wall().get() as f64 {
+        if time < LEAST_SHARE * case.wall().get() as f64 {
             return None;
         }
         let (&place, _) = by_place.iter().max_by(|one, other| one.1.1.total_cmp(&other.1.1))?;
