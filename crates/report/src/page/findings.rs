@@ -36,7 +36,11 @@ const COMPUTED: [(FindingKind, &str); 4] = [
         FindingKind::Oversubscription,
         " What smaller teams give comes from the work of each thread between barriers.",
     ),
-    (FindingKind::Spin, " What sleeping instead of spinning gives comes from what lacked a core meanwhile."),
+    (
+        FindingKind::Spin,
+        " What is gained where threads spin is what lacked a core meanwhile or, where nothing did, what they lose while one \
+         thread alone is at work: nothing to all of it, as far as that can be shared out.",
+    ),
     (
         FindingKind::Sharing,
         " What cache lines of their own give comes from the time at accesses: three quarters of it are likely, none or one and a half \
