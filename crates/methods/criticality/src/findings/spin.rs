@@ -76,9 +76,11 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
             Some(routine) if routine.deals => FindingKind::Tasks,
             _ => FindingKind::Spin,
         };
-        let gain = if kind == FindingKind::Spin { shared_out(case, &spinning, lost, taken) } else { None };
-        let mut candidate = Candidate::new(kind, lost, move |case| describe(case, &spinning, taken));
-        candidate.gain = gain;
+        let may_be = kind == FindingKind::Spin && may_be_shared_out(case, &spinning, lost, taken);
+        let seen = may_be.then(|| meanwhile(case, &spinning));
+        let is_one_at_work = seen.as_ref().is_some_and(|seen| seen.only.is_some());
+        let mut candidate = Candidate::new(kind, lost, move |case| describe(case, &spinning, taken, seen));
+        candidate.gain = is_one_at_work.then(|| shared_out(case, lost));
         candidates.push(candidate);
     }
 }
@@ -86,21 +88,20 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
 /// Where it is less than this of the time, nobody asks what sharing out saves.
 const LEAST_SHARED_OUT: f64 = 0.01;
 
-/// What it saves to share out among all threads what the only one that is at work does while others spin in loops of the program: all
-/// that they lose, if there are cores enough and all of it can be shared out, which no sample says.
-fn shared_out(case: &Case<'_>, spinning: &Spinning, lost: Nanos, taken: Nanos) -> Option<Gain> {
-    let time = case.working.cost(lost.get());
-    let may_be = !spinning.routine.is_some_and(|routine| routine.seeks_work)
+/// Whether threads spin in a loop of the program for long enough, and have cores enough, that what another does meanwhile could be
+/// shared out.
+fn may_be_shared_out(case: &Case<'_>, spinning: &Spinning, lost: Nanos, taken: Nanos) -> bool {
+    !spinning.routine.is_some_and(|routine| routine.seeks_work)
         && case.working.at_once <= case.working.cores
-        && time.share_of(case.wall()) >= LEAST_SHARED_OUT
-        && lacked(case, spinning, taken).is_none();
-    (may_be && meanwhile(case, spinning).only.is_some()).then(|| Gain {
-        time,
-        low: Nanos::ZERO,
-        high: time,
-        expression: String::new(),
-        capped_by: None,
-    })
+        && case.working.cost(lost.get()).share_of(case.wall()) >= LEAST_SHARED_OUT
+        && lacked(case, spinning, taken).is_none()
+}
+
+/// What it saves to share out among all threads what the only one that is at work does meanwhile: all that the others lose, if all of
+/// it can be shared out, which no sample says.
+fn shared_out(case: &Case<'_>, lost: Nanos) -> Gain {
+    let time = case.working.cost(lost.get());
+    Gain { time, low: Nanos::ZERO, high: time, expression: String::new(), capped_by: None }
 }
 
 /// For how long threads that could have worked lacked a core because of this spinning, where that is a part that counts.
@@ -110,7 +111,8 @@ fn lacked(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Option<Nanos> {
     (lacked.share_of(spinning.time() + lacked) >= 0.05).then_some(lacked)
 }
 
-fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
+/// With what was found of the others meanwhile, if that was looked for.
+fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos, seen: Option<Meanwhile>) -> Description {
     let threads: Vec<ThreadId> = main_ones(&spinning.threads);
     let who = case.threads(&threads);
     let total = spinning.time();
@@ -122,7 +124,11 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
     let is_in_program =
         site.is_some_and(|site| case.process.site(site).place().is_some_and(holdup_model::Frame::is_program));
     let deals = spinning.routine.is_some_and(|routine| routine.deals);
-    let meanwhile = if deals { Meanwhile::default() } else { meanwhile(case, spinning) };
+    let meanwhile = match seen {
+        Some(seen) => seen,
+        None if deals => Meanwhile::default(),
+        None => meanwhile(case, spinning),
+    };
     let is_lock = spinning.routine.is_some_and(|routine| routine.is_lock);
     let only = meanwhile.only.as_ref().filter(|_| meetings.is_none() && small.is_none() && !is_lock);
     let what = match (site, spinning.routine) {
