@@ -141,12 +141,36 @@ impl Lives {
         self.all[self.last(index)].end
     }
 
+    /// What a process executed up to a program of it, the last first.
+    pub(super) fn programs_back(&self, index: usize) -> impl Iterator<Item = usize> {
+        let before = |&at: &usize| self.all[at].origin.filter(|&before| self.all[before].next == Some(at));
+        std::iter::successors(Some(index), before)
+    }
+
+    /// The process that started this one, by what it executed then.
+    pub(super) fn starter(&self, index: usize) -> Option<usize> {
+        self.programs_back(index).last().and_then(|first| self.all[first].origin)
+    }
+
+    /// The child that ended last of those that ended in a time, whatever the process executed when it started them.
+    pub(super) fn ended_within(&self, index: usize, from: Time, to: Time) -> Option<usize> {
+        let last_of = |program: usize| {
+            let children = &self.children[program];
+            let next = children.partition_point(|&child| self.end(child) <= to);
+            next.checked_sub(1).map(|last| children[last])
+        };
+        let ended = self.programs_back(index).filter_map(last_of).filter(|&child| self.end(child) > from);
+        ended.max_by_key(|&child| (self.end(child), child))
+    }
+
     /// Those that this process started and that were there at a time, by what they executed then.
     pub(super) fn children_at(&self, index: usize, time: Time) -> impl Iterator<Item = usize> {
-        let children = &self.children[index];
-        let first = children.partition_point(|&child| self.end(child) < time);
-        let begun = children[first..].iter().copied().filter(move |&child| self.all[child].start <= time);
-        begun.map(move |mut child| {
+        let there = move |program: usize| {
+            let children = &self.children[program];
+            let first = children.partition_point(|&child| self.end(child) < time);
+            children[first..].iter().copied().filter(move |&child| self.all[child].start <= time)
+        };
+        self.programs_back(index).flat_map(there).map(move |mut child| {
             while let Some(next) = self.all[child].next.filter(|&next| self.all[next].start <= time) {
                 child = next;
             }

@@ -84,7 +84,7 @@ pub(super) fn path(run: &Run, lives: &Lives) -> Vec<TreeStep> {
             // Between the fork and the first that is seen of the child the parent may wait for it: that is the child's start.
             if let Some((_, end)) = lives.all[origin].last_able(at).filter(|(_, end)| *end < at)
                 && at.since(end) <= STARTING
-                && !ends_between(lives, origin, end, at)
+                && lives.ended_within(origin, end, at).is_none()
             {
                 back.start_at(end);
                 at = end;
@@ -122,23 +122,13 @@ pub(super) fn path(run: &Run, lives: &Lives) -> Vec<TreeStep> {
 /// The longest time from a fork to the first that is seen of the child.
 const STARTING: Nanos = Nanos::new(100_000_000);
 
-/// True if a child of `process` ended in a time.
-fn ends_between(lives: &Lives, process: usize, from: Time, to: Time) -> bool {
-    lives.children[process].iter().any(|&child| {
-        let end = lives.end(child);
-        from < end && end <= to
-    })
-}
-
 /// What `process` waited for from `since` on, so that it went on at `until`.
 fn cause(lives: &Lives, process: usize, since: Time, until: Time, looks: &mut usize) -> Cause {
     let call = lives.all[process].call_until(until);
     if call == Some(Call::Sleep) {
         return Cause::Outside;
     }
-    let children = &lives.children[process];
-    let next = children.partition_point(|&child| lives.end(child) <= until);
-    let ended = next.checked_sub(1).map(|index| children[index]).filter(|&child| lives.end(child) > since);
+    let ended = lives.ended_within(process, since, until);
     // A child that ended long before is what it waited for where it waited for children, or for nothing else that is known.
     let at_once = |&child: &usize| call == Some(Call::WaitChild) || lives.end(child) + SLACK >= until;
     let fed = || feeder(lives, process, since, until, looks).map(Cause::Fed);
@@ -149,10 +139,9 @@ fn cause(lives: &Lives, process: usize, since: Time, until: Time, looks: &mut us
 /// Of the relatives that were at work shortly before `until` the one that was so for most of the time since `since`: those
 /// that the same process started, that process, and what this one and they started.
 fn feeder(lives: &Lives, process: usize, since: Time, until: Time, looks: &mut usize) -> Option<usize> {
-    let origin = lives.all[process].origin;
     let before = Time::from_nanos(until.nanos().saturating_sub(1));
     let mut found: Option<(Nanos, usize)> = None;
-    let mut left: Vec<usize> = vec![origin.unwrap_or(process)];
+    let mut left: Vec<usize> = vec![lives.starter(process).unwrap_or(process)];
     while let Some(other) = left.pop() {
         *looks = looks.checked_sub(1 + lives.children[other].len())?;
         left.extend(lives.children_at(other, before));

@@ -131,6 +131,33 @@ fn what_reads_waits_for_who_writes() {
 }
 
 #[test]
+fn what_a_process_executed_before_does_not_hide_who_feeds_it() {
+    // A shell executes a script's interpreter, which reads what its child writes until that closes its end, shortly before
+    // it is gone.
+    let mut script = Script::default();
+    script.add((1, 0), "sh -c driver", (0, 5), &[]);
+    script.add((1, 0), "python3 driver", (5, 100), &[(10, 90, Call::Read)]);
+    script.add((2, 1), "core", (10, 91), &[]);
+    let tree = ProcessTree::of(&script.run()).expect("a tree");
+    assert_eq!(steps(&tree), [(0, 5), (1, 5), (2, 80), (1, 10)]);
+    assert_eq!(tree.path.last().map(|step| (step.came, step.waited)), Some((Came::Fed, ms(0))));
+}
+
+#[test]
+fn a_program_waits_for_what_the_process_started_before_it_executed_that() {
+    // A shell starts one in the background and executes what waits for it, by its end and by what it writes.
+    for call in [Call::WaitChild, Call::Read] {
+        let mut script = Script::default();
+        script.add((1, 0), "sh script", (0, 10), &[]);
+        script.add((2, 1), "maker", (5, 80), &[]);
+        script.add((1, 0), "taker", (10, 100), &[(20, 80, call)]);
+        let tree = ProcessTree::of(&script.run()).expect("a tree");
+        assert_eq!(steps(&tree), [(0, 5), (1, 75), (2, 20)], "{call:?}");
+        assert_eq!(tree.programs[0].program, "maker");
+    }
+}
+
+#[test]
 fn one_process_may_execute_several_programs() {
     let mut script = Script::default();
     script.add((1, 0), "sh script", (0, 10), &[]);
