@@ -18,6 +18,9 @@ const SHORTEST_TURN: Nanos = Nanos::new(20_000);
 /// So many times in a row is no chance.
 const FEWEST_TURNS: usize = 2;
 
+/// So many looks in a row at a thread that spins say that it does so until it gives up.
+const FEWEST_LOOKS: usize = 3;
+
 /// Turns times between two times of spinning into spinning: those without a core, and those of which it is not known
 /// whether the thread had one, where no look at it says that it worked. Work in a share of a parallel region or in a task is
 /// no round of a loop around it.
@@ -56,6 +59,38 @@ pub(crate) fn spinning_goes_on(process: &Process, timeline: &mut Timeline) {
                         && !spun
                             .is_some_and(|spun| goes_over(sides, row.segments[spun].end, segment.end)) => {}
                 _ => spun = None,
+            }
+        }
+        giving_up(process, row, looks);
+    }
+}
+
+/// Turns what lies between a long time of spinning and a wait in the same function into spinning: a thread that had been given something
+/// to do would have spun again, and been seen, before it gave up.
+fn giving_up(process: &Process, row: &mut Row, looks: &[Time]) {
+    let function = |site: Option<SiteId>| {
+        let place = process.site(site?).place()?;
+        Some((place.function.as_deref()?, place.module.as_deref()))
+    };
+    for index in 0..row.segments.len() {
+        let before = |end: usize, is_part: &dyn Fn(&Segment) -> bool| {
+            row.segments[..end].iter().rev().take_while(|segment| is_part(segment)).count()
+        };
+        if row.segments[index].state != State::Blocked {
+            continue;
+        }
+        let is_off = |segment: &Segment| segment.state == State::Descheduled;
+        let spins = |segment: &Segment| segment.state == State::Spinning && segment.object.is_none();
+        let begin =
+            index - before(index, &|one| is_off(one) || one.state == State::Active && !is_seen(looks, one));
+        let first = begin - before(begin, &|one| is_off(one) || spins(one));
+        let Some(last) = row.segments[first..begin].iter().rfind(|one| spins(one)) else { continue };
+        let (site, end) = (last.site, last.end);
+        let seen = |time: Time| looks.partition_point(|&look| look <= time);
+        let is_long = seen(end) - seen(row.segments[first].start) >= FEWEST_LOOKS;
+        if is_long && function(site).is_some() && function(site) == function(row.segments[index].site) {
+            for segment in &mut row.segments[begin..index] {
+                *segment = Segment { state: State::Spinning, site, ..segment.clone() };
             }
         }
     }
@@ -231,6 +266,52 @@ mod tests {
         ] {
             assert_eq!(after_giving_away(&parts, true, "match_worker"), parts.map(|(state, _)| state));
         }
+    }
+
+    /// What a thread did that spins in a function, is looked at at these times, does something else and waits in a function.
+    fn before_a_wait(looks: &[u64], waits_in: &str) -> State {
+        let mut process = Process::default();
+        let [spins, waits] = ["serve", waits_in].map(|function| {
+            let frame = crate::Frame { function: Some(function.to_owned()), ..crate::Frame::default() };
+            process.add_site(crate::Site { frames: vec![frame], ..crate::Site::default() })
+        });
+        let end = Time::from_nanos(100 * LENGTH);
+        process.covered = vec![(Time::default(), end)];
+        process.samples.extend(looks.iter().map(|&time| Sample {
+            thread: ThreadId::new(0),
+            time: Time::from_nanos(time * LENGTH),
+            doing: Doing::Running,
+            site: None,
+            weight: Nanos::new(1),
+            access: None,
+        }));
+        let part = |(from, to, state, site): (u64, u64, State, Option<SiteId>)| Segment {
+            start: Time::from_nanos(from * LENGTH),
+            end: Time::from_nanos(to * LENGTH),
+            state,
+            object: None,
+            site,
+            by: None,
+            cpu: None,
+        };
+        let parts = [
+            (0, 15, State::Spinning, Some(spins)),
+            (15, 18, State::Active, None),
+            (18, 100, State::Blocked, Some(waits)),
+        ];
+        let row = Row { start: Time::default(), end, segments: parts.map(part).to_vec() };
+        let mut timeline = Timeline { end, threads: vec![row], ..Timeline::default() };
+        spinning_goes_on(&process, &mut timeline);
+        timeline.threads[0].segments[1].state
+    }
+
+    #[test]
+    fn who_gives_up_spinning_spun_until_then() {
+        assert_eq!(before_a_wait(&[5, 10, 15], "serve"), State::Spinning);
+        // It was seen at something else, may not have spun for long enough to be seen again, or waits elsewhere.
+        assert_eq!(before_a_wait(&[5, 10, 15, 17], "serve"), State::Active);
+        assert_eq!(before_a_wait(&[10, 15], "serve"), State::Active);
+        assert_eq!(before_a_wait(&[5, 10, 15], "finish"), State::Active);
     }
 
     #[test]
