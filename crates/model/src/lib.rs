@@ -91,7 +91,7 @@ pub use process::{
 };
 pub use recording_cost::{CostPart, CostRange, RecordingCost};
 pub use roles::Roles;
-pub use routines::{Routine, RoutineKind};
+pub use routines::{Activity, Routine, RoutineKind};
 pub use run::{ExitStatus, Run, Unnamed};
 pub use scheduling::{Access, AccessKind, CACHE_LINE, CpuReading, Doing, Left, OnCore, Sample, SeenBy};
 pub use site::{Frame, Site};

@@ -158,11 +158,18 @@ impl<'a> Names<'a> {
 
     /// The function alone, as [`Frame::by_function`] has it where it has no name.
     pub fn function(&self, site: SiteId) -> String {
-        match self.process.site(site).place() {
-            Some(Frame { function: Some(name), .. }) => (self.show)(name),
-            Some(frame) => frame.by_function(None, &*self.show),
-            None => self.place(site),
-        }
+        self.process.site(site).place().map_or_else(|| self.place(site), |frame| self.function_of(frame))
+    }
+
+    /// That of a frame.
+    pub fn function_of(&self, frame: &Frame) -> String {
+        let nameless = || frame.by_function(None, &*self.show);
+        frame.function.as_deref().map_or_else(nameless, &*self.show)
+    }
+
+    /// All of a frame's function, with the file or the module that it is in.
+    pub fn all_of(&self, frame: &Frame) -> String {
+        Frame { line: None, ..frame.clone() }.by_function(None, &*self.show)
     }
 }
 

@@ -1,5 +1,5 @@
-//! What is known of waiting routines of runtimes: which functions spin, idle, or wait for a lock that the program
-//! cannot see. The table is data: `routines.tsv`.
+//! What is known of routines of runtimes: which functions spin, idle, or wait for a lock that the program cannot see, and
+//! which do something that has a name. The table is data: `routines.tsv`.
 
 use std::sync::LazyLock;
 
@@ -62,10 +62,44 @@ impl Routine {
 static ROUTINES: LazyLock<Vec<Routine>> = LazyLock::new(|| TABLE.lines().filter_map(routine).collect());
 
 /// What runs the program's work.
-static WORK: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
-    let rows = TABLE.lines().filter_map(|line| line.strip_prefix("work\t")?.split('\t').next());
-    rows.flat_map(patterns).collect()
+static WORK: LazyLock<Vec<Pattern>> = LazyLock::new(|| inner_of("work"));
+
+/// What runs whatever the program says.
+static CALLS: LazyLock<Vec<Pattern>> = LazyLock::new(|| inner_of("calls"));
+
+/// The functions of all rows of a kind.
+fn inner_of(kind: &str) -> Vec<Pattern> {
+    let row = |line: &'static str| {
+        let (own, rest) = line.split_once('\t')?;
+        rest.split('\t').next().filter(|_| own == kind)
+    };
+    TABLE.lines().filter_map(row).flat_map(patterns).collect()
+}
+
+/// Something that a runtime does for the program, with a name of its own.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Activity {
+    /// What a person calls it.
+    pub name: &'static str,
+    /// What can be done; `None` for nothing special.
+    pub hint: Option<&'static str>,
+    functions: Vec<Pattern>,
+}
+
+static ACTIVITIES: LazyLock<Vec<Activity>> = LazyLock::new(|| {
+    let activity = |line: &'static str| {
+        let mut fields = line.strip_prefix("does\t")?.split('\t');
+        let functions = patterns(fields.next()?).collect();
+        let (name, hint) = (fields.nth(1)?, fields.next()?);
+        Some(Activity { name, hint: special(hint), functions })
+    };
+    TABLE.lines().filter_map(activity).collect()
 });
+
+/// A hint that is one.
+fn special(hint: &'static str) -> Option<&'static str> {
+    (hint != "-").then_some(hint)
+}
 
 fn patterns(list: &'static str) -> impl Iterator<Item = Pattern> {
     list.split(',').filter(|pattern| *pattern != "-").map(Pattern::of)
@@ -92,7 +126,7 @@ fn routine(line: &'static str) -> Option<Routine> {
     Some(Routine {
         kind,
         name,
-        hint: (hint != "-").then_some(hint),
+        hint: special(hint),
         seeks_work,
         deals: word == "deal",
         is_lock,
@@ -100,6 +134,17 @@ fn routine(line: &'static str) -> Option<Routine> {
         inner,
         within,
     })
+}
+
+impl Frame {
+    /// True for what runs whatever the program says: that it is on a stack says nothing.
+    pub fn is_interpreter(&self) -> bool {
+        CALLS.iter().any(|pattern| matches!(*pattern, Pattern::Function(name) if self.is_called(name)))
+    }
+
+    fn is_called(&self, name: Names) -> bool {
+        self.function.as_deref().is_some_and(|own| name.have(own))
+    }
 }
 
 impl Site {
@@ -123,9 +168,15 @@ impl Site {
             .find(|routine| inner.clone().enumerate().any(|(index, frame)| is_inner(routine, index, frame)))
     }
 
+    /// What a runtime does here for the program: the outermost on the stack that has a name of its own.
+    pub fn activity(&self) -> Option<&'static Activity> {
+        let of = |frame: &Frame| ACTIVITIES.iter().find(|activity| self.is_in(&activity.functions, frame));
+        self.frames.iter().rev().find_map(of)
+    }
+
     fn is_in(&self, patterns: &[Pattern], frame: &Frame) -> bool {
         patterns.iter().any(|pattern| match *pattern {
-            Pattern::Function(name) => frame.function.as_deref().is_some_and(|own| name.have(own)),
+            Pattern::Function(name) => frame.is_called(name),
             Pattern::Module(name) => is_of(name, frame),
             Pattern::Unnamed(name) => {
                 let innermost = || self.frames.iter().find(|other| is_of(name, other));
@@ -156,7 +207,7 @@ fn is_of(module: Names, frame: &Frame) -> bool {
 }
 
 /// What a pattern of the table is about.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Pattern {
     /// A function's name.
     Function(Names),
@@ -183,7 +234,7 @@ impl Pattern {
 }
 
 /// Names of which a pattern tells; a star in it stands for anything. Most have none, or one at the end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Names {
     Whole(&'static str),
     Start(&'static str),
@@ -308,12 +359,26 @@ mod tests {
     fn every_row_of_the_table_is_understood() {
         let rows: Vec<&str> = TABLE.lines().filter(|line| !line.starts_with('#')).collect();
         assert!(rows.iter().all(|row| row.split('\t').count() == 5));
-        let work = rows.iter().filter(|row| row.starts_with("work\t")).count();
-        assert_eq!(ROUTINES.len(), rows.len() - work);
+        let of = |kind: &str| rows.iter().filter(|row| row.split('\t').next() == Some(kind)).count();
+        assert_eq!(ROUTINES.len() + ACTIVITIES.len(), rows.len() - of("work") - of("calls"));
+        assert_eq!(ACTIVITIES.len(), of("does"));
+        assert!(ACTIVITIES.iter().all(|activity| !activity.functions.is_empty() && activity.name.len() > 3));
         assert!(ROUTINES.iter().all(|routine| !routine.inner.is_empty() && routine.name.len() > 3));
         assert!(WORK.len() > 3);
         let is_plain = |pattern: &Pattern| !matches!(pattern, Pattern::Function(Names::Start("")));
         assert!(ROUTINES.iter().flat_map(|routine| &routine.inner).all(is_plain));
+    }
+
+    #[test]
+    fn what_an_interpreter_does_has_a_name_wherever_it_is_on_the_stack() {
+        let activity = |frames: &[&str]| site(frames).activity().map(|activity| activity.name);
+        let loads = ["gc_collect_main@python3.11", "_PyEval_EvalFrameDefault@python3.11"];
+        assert_eq!(activity(&loads), None);
+        let below =
+            [&loads[..], &["PyImport_ImportModuleLevelObject@python3.11", "Py_RunMain@python3.11"]].concat();
+        assert_eq!(activity(&below), Some("Python's import of modules"));
+        let says_nothing: Vec<bool> = site(&below).frames.iter().map(Frame::is_interpreter).collect();
+        assert_eq!(says_nothing, [false, true, false, true]);
     }
 
     #[test]

@@ -153,13 +153,18 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
             fix
         }));
     }
-    // Those of which nothing is known alone are not to be known together with others.
-    let known: Vec<usize> = (0..sets.len()).filter(|&set| predictions[set].is_ok()).collect();
+    // Those of which nothing is known alone are not to be known together with others; nor is what does more than fix a finding.
+    let fixes_only = |set: usize, prediction: &Prediction| {
+        let lost = lost_to_a_stage(&diagnosis.findings[places[set]], diagnosis.workers);
+        lost.is_none_or(|lost| prediction.gain(case.wall)[0] <= lost.get() as i64)
+    };
+    let is_known = |&set: &usize| predictions[set].as_ref().is_ok_and(|one| fixes_only(set, one));
+    let known: Vec<usize> = (0..sets.len()).filter(is_known).collect();
     let all = once(known.iter().flat_map(|&set| sets[set].iter().cloned()));
     let is_left = !predictions.contains(&Err(NoReplay::NoTime));
     let together = (known.len() > 1 && is_left).then(|| replayer.sweep(&[all], &mut budget).pop()).flatten();
     // Who fixes one of them has what it gives: all of them that give less say nothing.
-    let best = predictions.iter().flatten().map(|prediction| prediction.wall).min();
+    let best = known.iter().flat_map(|&set| &predictions[set]).map(|prediction| prediction.wall).min();
     let together = together.and_then(Result::ok).filter(|all| best.is_none_or(|best| all.wall <= best));
     for (&place, prediction) in places.iter().zip(&predictions) {
         let finding = &mut diagnosis.findings[place];
@@ -185,7 +190,8 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
             if let Some(next) = next.as_ref().filter(|_| !is_told) {
                 finding.notes.insert(0, format!("Once it is fixed, {next} limits the program."));
             }
-            finding.gain = Some(Gain { capped_by: next, ..gain });
+            let most = lost_to_a_stage(finding, diagnosis.workers).unwrap_or(case.wall);
+            finding.gain = Some(at_most(most, Gain { capped_by: next, ..gain }));
         }
     }
     case.tell_of_more_cores(diagnosis, &mut budget);
@@ -242,13 +248,24 @@ fn left_of_busy_cores(process: &Process, diagnosis: &Diagnosis) -> Option<Nanos>
         .then(|| Nanos::new((idle * diagnosis.wall.get() as f64) as u64))
 }
 
+/// What threads lost, all together, that waited for what a stage gives to others. To give it to them in time saves no more, however
+/// much else a stage does that would be twice as fast in the replay. `None` for other findings.
+fn lost_to_a_stage(finding: &Finding, workers: u32) -> Option<Nanos> {
+    let is_one = matches!(finding.kind, FindingKind::Pipeline | FindingKind::Condition);
+    is_one.then(|| Nanos::new(finding.cost.get().saturating_mul(u64::from(workers))))
+}
+
+/// A gain that is no more than this.
+fn at_most(most: Nanos, gain: Gain) -> Gain {
+    let [time, low, high] = [gain.time, gain.low, gain.high].map(|time| time.min(most));
+    Gain { time, low, high, ..gain }
+}
+
 /// Fewer threads give no more than what is left, whatever else is predicted; and what helps is said.
 fn bound_by_busy_cores(finding: &mut Finding, left: Nanos, efficiency: f64) {
     let unknown =
         Gain { time: Nanos::ZERO, low: Nanos::ZERO, high: left, expression: String::new(), capped_by: None };
-    let gain = finding.gain.take().unwrap_or(unknown);
-    let [time, low, high] = [gain.time, gain.low, gain.high].map(|time| time.min(left));
-    finding.gain = Some(Gain { time, low, high, ..gain });
+    finding.gain = Some(at_most(left, finding.gain.take().unwrap_or(unknown)));
     finding.hint = format!(
         "Give the program more cores, or less to do: these are at work for it {} of the time, so that fewer threads save next to nothing.",
         percent(efficiency)

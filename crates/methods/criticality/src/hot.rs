@@ -115,10 +115,15 @@ pub(crate) enum Function<'a> {
 
 /// The function of a place. `place` is a site that stands for its place.
 pub(crate) fn function(process: &Process, place: SiteId) -> Function<'_> {
-    match process.site(place).place() {
-        Some(Frame { function: Some(name), module, .. }) => Function::Named(name, module.as_deref()),
-        Some(Frame { module: Some(module), begin: Some(begin), .. }) => Function::Nameless(module, *begin),
-        _ => Function::At(place),
+    process.site(place).place().and_then(function_of).unwrap_or(Function::At(place))
+}
+
+/// The function of a frame; `None` where nothing tells it from others.
+pub(crate) fn function_of(frame: &Frame) -> Option<Function<'_>> {
+    match frame {
+        Frame { function: Some(name), module, .. } => Some(Function::Named(name, module.as_deref())),
+        Frame { module: Some(module), begin: Some(begin), .. } => Some(Function::Nameless(module, *begin)),
+        _ => None,
     }
 }
 

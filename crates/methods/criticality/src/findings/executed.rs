@@ -3,16 +3,17 @@
 //! The line is the innermost one of the program, as in [`crate::HotSpots`]. Where its function does work for many (a
 //! hash, a loop that the compiler put into its callers), that says little: then the caller from which the blamed
 //! samples came is named first. A caller is named if most blamed samples came through it, and the function is also
-//! reached otherwise.
+//! reached otherwise. Where no function has much of the time, the one that calls all of it is named; and what a runtime does
+//! that has a name of its own (an interpreter loads modules) is called by that.
 
 use std::collections::BTreeMap;
 
 use holdup_model::figures::percent;
-use holdup_model::{Frame, Nanos, ObjectId, Site, SiteId, ThreadId};
+use holdup_model::{Activity, Frame, Nanos, ObjectId, Site, SiteId, ThreadId};
 
 use super::{Case, most_first};
 use crate::blame::{Spans, Waited};
-use crate::hot::{Function, dominating, function, inside};
+use crate::hot::{Function, dominating, function, function_of, inside};
 use crate::samples::Look;
 
 /// With fewer samples nothing is said.
@@ -27,6 +28,9 @@ const LEAST_SHARE_OF_NEXT: f64 = 0.15;
 /// A caller is named if this share of the blamed samples in a function came through it, and less than this of all.
 const MOST_THROUGH: f64 = 0.75;
 
+/// A function is named with what it calls if this share of the blamed samples came through it.
+const NEARLY_ALL_THROUGH: f64 = 0.8;
+
 /// How many callers may be passed on the way to the one that is named.
 const MOST_CALLERS: usize = 4;
 
@@ -38,7 +42,10 @@ pub(super) struct Executed {
     pub(super) words: String,
     /// Tells it from what others executed: the caller that is named, and the function.
     pub(super) key: (Option<String>, String),
-    function: String,
+    /// What can be done about it; `None` for nothing special.
+    pub(super) hint: Option<&'static str>,
+    /// `hash_bytes`; `load or what it calls`.
+    within: String,
     share: f64,
     samples: u64,
     /// The next one, with its share, where that is not small.
@@ -53,7 +60,7 @@ impl Executed {
             "{} of the {} samples that were taken meanwhile are in {}{}.",
             percent(self.share),
             self.samples,
-            self.function,
+            self.within,
             next.unwrap_or_default()
         )
     }
@@ -83,7 +90,7 @@ impl Case<'_> {
         during: impl IntoIterator<Item = (ThreadId, &'s Spans)>,
     ) -> Option<Executed> {
         let process = self.process;
-        let mut seen: BTreeMap<SiteId, (SiteId, Nanos)> = BTreeMap::new();
+        let mut seen = Seen::new();
         let (mut samples, mut total) = (0, Nanos::ZERO);
         let mut threads: BTreeMap<ThreadId, Vec<&Spans>> = BTreeMap::new();
         for (thread, spans) in during {
@@ -102,6 +109,9 @@ impl Case<'_> {
         if samples < FEWEST_SAMPLES {
             return None;
         }
+        if let Some(activity) = self.activity(&seen, samples, total) {
+            return Some(activity);
+        }
         let mut functions: BTreeMap<Function<'_>, Nanos> = BTreeMap::new();
         for &(place, time) in seen.values() {
             *functions.entry(function(process, place)).or_default() += time;
@@ -109,7 +119,7 @@ impl Case<'_> {
         let ordered = most_first(&functions);
         let (mostly, time) = *ordered.first()?;
         if time.share_of(total) < LEAST_SHARE {
-            return None;
+            return self.common(&seen, samples, total);
         }
         let in_function = |of: Function<'_>| {
             let place = seen.values().find(|(place, _)| function(process, *place) == of);
@@ -139,7 +149,76 @@ impl Case<'_> {
             (None, None) => at,
         };
         let key = (caller.and_then(|caller| caller.function.clone()), own_name.clone());
-        Some(Executed { place, words, key, function: own_name, share: time.share_of(total), samples, next })
+        let (within, share) = (own_name, time.share_of(total));
+        Some(Executed { place, words, key, hint: None, within, share, samples, next })
+    }
+
+    /// What a runtime does that has a name of its own, in nearly all samples.
+    fn activity(&self, seen: &Seen, samples: u64, total: Nanos) -> Option<Executed> {
+        let mut times: BTreeMap<&Activity, (Nanos, SiteId, Nanos)> = BTreeMap::new();
+        for (&site, &(place, time)) in seen {
+            let Some(activity) = self.process.site(site).activity() else { continue };
+            let (all, hottest, most) = times.entry(activity).or_insert((Nanos::ZERO, place, time));
+            *all += time;
+            if time > *most {
+                (*hottest, *most) = (place, time);
+            }
+        }
+        let (activity, (time, place, _)) = times.into_iter().max_by_key(|(_, (time, ..))| *time)?;
+        let share = time.share_of(total);
+        let words = activity.name.to_owned();
+        let (key, within, hint, next) = ((None, words.clone()), words.clone(), activity.hint, None);
+        let is_nearly_all = share >= NEARLY_ALL_THROUGH;
+        is_nearly_all.then_some(Executed { place, words, key, hint, within, share, samples, next })
+    }
+
+    /// The function that calls nearly all of what was seen: of several the one that is called by the others. The one with which
+    /// a stack begins says nothing.
+    fn common(&self, seen: &Seen, samples: u64, total: Nanos) -> Option<Executed> {
+        let process = self.process;
+        let mut through: BTreeMap<Function<'_>, Through<'_>> = BTreeMap::new();
+        for (&site, &(_, time)) in seen {
+            let site = process.site(site);
+            let Some(called) = called(site) else { continue };
+            // By function how far out it is called first.
+            let mut first: BTreeMap<Function<'_>, (usize, &Frame)> = BTreeMap::new();
+            let mut own =
+                Frame::own_of(called).filter_map(|frame| Some((function_of(frame)?, frame))).enumerate();
+            let mut outermost = None;
+            own.by_ref().for_each(|(depth, (function, frame))| {
+                first.insert(function, (depth, frame));
+                outermost = Some(function);
+            });
+            for (function, (depth, frame)) in first {
+                let begins = outermost == Some(function) && !site.broken;
+                let sums = through.entry(function).or_insert_with(|| Through::of(frame));
+                sums.time += time;
+                sums.as_first += if begins { time } else { Nanos::ZERO };
+                sums.depth += time.get() as f64 * depth as f64;
+            }
+        }
+        let is_nearly_all = |sums: &Through<'_>| sums.time.share_of(total) >= NEARLY_ALL_THROUGH;
+        let says_nothing =
+            |sums: &Through<'_>| sums.as_first.share_of(sums.time) >= 0.5 || sums.frame.is_interpreter();
+        let (function, sums) = (through.into_iter())
+            .filter(|(_, sums)| is_nearly_all(sums) && !says_nothing(sums))
+            .min_by(|a, b| a.1.mean_depth().total_cmp(&b.1.mean_depth()))?;
+        let name = self.names.function_of(sums.frame);
+        let at = self.names.all_of(sums.frame);
+        let of_function = |&site: &SiteId| process.site(site).place().and_then(function_of) == Some(function);
+        let sites = (0..process.sites.len()).map(|index| SiteId::new(index as u32));
+        let hottest = || seen.values().max_by_key(|&(_, time)| *time).map(|&(place, _)| place);
+        let place = sites.into_iter().find(of_function).or_else(hottest)?;
+        Some(Executed {
+            place,
+            words: format!("{at} and what it calls"),
+            key: (Some(name.clone()), String::new()),
+            hint: None,
+            within: format!("{name} or what it calls"),
+            share: sums.time.share_of(total),
+            samples,
+            next: None,
+        })
     }
 
     /// The caller that tells the blamed time in a function apart from other time in it.
@@ -183,14 +262,41 @@ impl Case<'_> {
     }
 }
 
-/// The program's frame `depth` calls further out than its innermost one, and its function. A function that calls
-/// itself counts once. What runs for a team or as a task is called by OpenMP's runtime, and by nothing beyond that: only
-/// on the thread that began the region, or that happened to take the task, is there more of the stack.
-fn frame_at(site: &Site, depth: usize) -> Option<(&Frame, &str)> {
+/// By site where a thread was seen: the site that stands for its place, and for how long.
+type Seen = BTreeMap<SiteId, (SiteId, Nanos)>;
+
+/// Sums over the samples with a function on their stacks.
+struct Through<'a> {
+    frame: &'a Frame,
+    time: Nanos,
+    /// Part of that: the stack begins with it.
+    as_first: Nanos,
+    /// Time multiplied by how many of the program's calls its outermost call is away from the innermost.
+    depth: f64,
+}
+
+impl<'a> Through<'a> {
+    fn of(frame: &'a Frame) -> Self {
+        Self { frame, time: Nanos::ZERO, as_first: Nanos::ZERO, depth: 0.0 }
+    }
+
+    fn mean_depth(&self) -> f64 {
+        self.depth / self.time.get().max(1) as f64
+    }
+}
+
+/// The part of a stack from the program's innermost frame outwards. What runs for a team or as a task is called by OpenMP's runtime, and
+/// by nothing beyond that: only on the thread that began the region, or that happened to take the task, is there more of the stack.
+fn called(site: &Site) -> Option<&[Frame]> {
     let innermost = Frame::own_of(&site.frames).next()?;
     let at = site.frames.iter().position(|frame| std::ptr::eq(frame, innermost))?;
-    let called = site.frames[at..].split(Frame::is_of_openmp).next()?;
-    let mut own = Frame::own_of(called);
+    site.frames[at..].split(Frame::is_of_openmp).next()
+}
+
+/// The program's frame `depth` calls further out than its innermost one, and its function. A function that calls
+/// itself counts once.
+fn frame_at(site: &Site, depth: usize) -> Option<(&Frame, &str)> {
+    let mut own = Frame::own_of(called(site)?);
     let mut inner = own.next()?.function.as_deref()?;
     let mut left = depth;
     own.find_map(|frame| {

@@ -166,6 +166,7 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
         if executed.is_some() && !case.working.take_turns { &span } else { "" },
     )];
     evidence.extend(executed.as_ref().map(Executed::evidence));
+    let hint = executed.as_ref().and_then(|executed| executed.hint);
     Description {
         object,
         place: executed
@@ -184,15 +185,17 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
         },
         evidence,
         threads,
-        hint: "Share this work out among the threads, do it while they work on something else, or make it \
-               shorter."
-            .to_owned(),
+        hint: hint.unwrap_or(HINT).to_owned(),
         on_path: None,
         method: "time in which one thread was active and the others waited for it or did not exist",
         stretches,
         notes: Vec::new(),
     }
 }
+
+/// What can be done about a serial phase.
+const HINT: &str =
+    "Share this work out among the threads, do it while they work on something else, or make it shorter.";
 
 /// What those who wait for nobody in particular mostly do while one thread alone is able to run.
 fn what_seekers_do(case: &Case<'_>) -> &'static str {

@@ -216,6 +216,31 @@ fn a_slow_stage() {
 }
 
 #[test]
+fn a_stage_that_does_much_else_gives_no_more_than_what_was_waited_for_it() {
+    // Main works for itself, then hands out items, of which each keeps the other waiting for a moment.
+    let mut script = Script::new();
+    let queue = script.guarded_queue("items", 8);
+    let [put, get, close] =
+        [("put", 10), ("get", 20), ("close", 30)].map(|(name, line)| script.site(name, line));
+    let consume = script.thread("consume", [Op::Get(queue, get), work(8)].repeat(20));
+    let joined = script.site("main", 40);
+    script.main_does(&[Op::Start(consume)]);
+    script.main_does(&[Op::Put(queue, put), work(9)].repeat(20));
+    script.main_does(&[Op::Close(queue, close), Op::Join(consume, joined), work(200)]);
+    let diagnosis = of(script.play(), 2);
+    let waited = |kind| matches!(kind, FindingKind::Pipeline | FindingKind::Condition);
+    let finding = diagnosis.findings.iter().find(|finding| waited(finding.kind)).expect("a slow stage");
+    let gain = finding.gain.as_ref().expect("a gain");
+    assert_eq!(gain.expression, "stage:main*2");
+    // Twice as fast main would save 90 ms and more.
+    let lost = finding.cost.get() * u64::from(diagnosis.workers);
+    assert!(lost < 60 * MS && gain.high <= Nanos::new(lost), "{finding:?}");
+    // And what such a main would save stands nowhere as the gain of all.
+    let all = diagnosis.what_if.as_ref().and_then(|what_if| what_if.all_together.as_ref());
+    assert!(all.is_none_or(|all| !all.expression.contains("stage:main*2")), "{all:?}");
+}
+
+#[test]
 fn a_pool_of_places() {
     let program = |places: u32| {
         let mut script = Script::new();
@@ -525,6 +550,10 @@ proptest! {
             }
             if let Some(gain) = &finding.gain {
                 prop_assert!(gain.high <= diagnosis.wall);
+                if matches!(finding.kind, Pipeline | Condition) {
+                    let lost = finding.cost.get() * u64::from(diagnosis.workers);
+                    prop_assert!(gain.high <= Nanos::new(lost), "{:?}", finding);
+                }
                 if finding.kind != FindingKind::Delayed {
                     let points = holdup_replay::parse(&gain.expression, &run.processes[0]);
                     prop_assert!(points.is_ok(), "{:?}", points);

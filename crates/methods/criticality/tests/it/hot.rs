@@ -239,6 +239,69 @@ fn where_all_threads_are_in_one_function_the_caller_tells_them_apart() {
     assert_eq!(finding.place, Some(prepare));
 }
 
+/// What is said of main's serial phases if its samples are at these stacks in turn.
+fn serial_phase_at(stacks: &[&[(&str, u32)]]) -> (String, String, Option<String>) {
+    let mut process = fork_and_join().play();
+    let sites: Vec<SiteId> = stacks.iter().map(|frames| stack(&mut process, frames)).collect();
+    let render = stack(&mut process, &[("render", 60), ("render_worker", 70)]);
+    sample(&mut process, MS, |thread, time| {
+        let turn = (time.nanos() / MS) as usize % sites.len();
+        Some(if thread.index() == 0 { sites[turn] } else { render })
+    });
+    let place = |place: SiteId| process.site(place).place().and_then(|frame| frame.function.clone());
+    let finding = of(process.clone(), 8).findings.swap_remove(0);
+    assert_eq!(finding.kind, FindingKind::Serial);
+    (finding.what, finding.evidence[1..].concat() + &finding.hint, finding.place.and_then(place))
+}
+
+#[test]
+fn where_no_function_has_much_of_a_serial_phase_the_one_that_calls_all_is_named() {
+    let (what, told, place) = serial_phase_at(&[
+        &[("tokenize", 5), ("load", 31), ("main", 120)],
+        &[("intern", 6), ("add", 12), ("load", 32), ("main", 120)],
+        &[("push", 7), ("load", 33), ("load", 39), ("main", 120)],
+        &[("read_line", 8), ("load", 34), ("main", 120)],
+        &[("load", 35), ("main", 120)],
+    ]);
+    assert_eq!(what, "only main at work in load (main.c) and what it calls");
+    assert!(told.starts_with("100 % of the 50 samples"), "{told}");
+    assert!(told.contains("are in load or what it calls."), "{told}");
+    assert_eq!(place.as_deref(), Some("load"));
+    // Called by the function that everything is called by they have nothing in common that says anything.
+    let (what, ..) = serial_phase_at(&[
+        &[("tokenize", 5), ("main", 120)],
+        &[("intern", 6), ("main", 121)],
+        &[("push", 7), ("main", 122)],
+        &[("read_line", 8), ("main", 123)],
+    ]);
+    assert_eq!(what, "only main at work between two calls in fork_and_join (main.c:40)");
+    // Nor is it said of a function that calls less than nearly all.
+    let (what, ..) = serial_phase_at(&[
+        &[("tokenize", 5), ("load", 31), ("main", 120)],
+        &[("intern", 6), ("load", 32), ("main", 120)],
+        &[("push", 7), ("load", 33), ("main", 120)],
+        &[("sort", 8), ("main", 121)],
+        &[("hash", 9), ("main", 122)],
+    ]);
+    assert_eq!(what, "only main at work between two calls in fork_and_join (main.c:40)");
+}
+
+#[test]
+fn what_an_interpreter_does_alone_is_called_by_its_name() {
+    let outer: &[(&str, u32)] = &[("_PyEval_EvalFrameDefault", 3), ("Py_RunMain", 9)];
+    let import =
+        |inner: &[(&'static str, u32)]| [inner, &[("PyImport_ImportModuleLevelObject", 4)], outer].concat();
+    let (hottest, other) = (import(&[("r_object", 1)]), import(&[("gc_collect_main", 1)]));
+    let (what, told, _) = serial_phase_at(&[&hottest, &hottest, &other]);
+    assert_eq!(what, "only main at work in Python's import of modules");
+    assert!(told.contains("python3 -X importtime"), "{told}");
+    // That an interpreter evaluates says nothing.
+    let evaluates = |inner: &'static str| [&[(inner, 1)], outer, &[("main", 9)]].concat();
+    let stacks = ["dict_get", "list_append", "unicode_join", "long_add"].map(evaluates);
+    let (what, ..) = serial_phase_at(&stacks.each_ref().map(Vec::as_slice));
+    assert_eq!(what, "only main at work between two calls in fork_and_join (main.c:40)");
+}
+
 #[test]
 fn a_late_thread_is_named_by_its_line() {
     let mut script = Script::new();
