@@ -168,6 +168,15 @@ impl Site {
             .find(|routine| inner.clone().enumerate().any(|(index, frame)| is_inner(routine, index, frame)))
     }
 
+    /// True if its place is the routine's own code, and not code of the program that called it: to name the place says no more than to
+    /// name the routine.
+    pub fn is_placed_in(&self, routine: &Routine) -> bool {
+        let place =
+            self.place().and_then(|place| self.frames.iter().position(|one| std::ptr::eq(one, place)));
+        let mut outwards = self.frames.iter().skip(place.unwrap_or(usize::MAX)).take(FARTHEST + 1);
+        outwards.any(|frame| self.is_in(&routine.inner, frame) || self.is_in(&routine.within, frame))
+    }
+
     /// What a runtime does here for the program: the outermost on the stack that has a name of its own.
     pub fn activity(&self) -> Option<&'static Activity> {
         let of = |frame: &Frame| ACTIVITIES.iter().find(|activity| self.is_in(&activity.functions, frame));
@@ -370,13 +379,31 @@ mod tests {
     }
 
     #[test]
+    fn the_place_of_a_routine_s_own_code_is_not_the_program_s() {
+        let is_own = |frames: &[&str]| {
+            let site = site(frames);
+            site.routine(|kind| kind == RoutineKind::Spin || kind == RoutineKind::Lock)
+                .map(|routine| site.is_placed_in(routine))
+        };
+        let jvm =
+            ["SpinPause@libjvm.so", "ObjectMonitor::TrySpin@libjvm.so", "ObjectMonitor::enter@libjvm.so"];
+        assert_eq!(is_own(&jvm), Some(true));
+        let arena = ["__lll_lock_wait_private@libc.so.6", "malloc@libc.so.6", "new_node@app", "main@app"];
+        assert_eq!(is_own(&arena), Some(false));
+    }
+
+    #[test]
     fn what_an_interpreter_does_has_a_name_wherever_it_is_on_the_stack() {
         let activity = |frames: &[&str]| site(frames).activity().map(|activity| activity.name);
-        let loads = ["gc_collect_main@python3.11", "_PyEval_EvalFrameDefault@python3.11"];
+        let loads = ["r_object@python3.11", "_PyEval_EvalFrameDefault@python3.11"];
         assert_eq!(activity(&loads), None);
         let below =
             [&loads[..], &["PyImport_ImportModuleLevelObject@python3.11", "Py_RunMain@python3.11"]].concat();
         assert_eq!(activity(&below), Some("Python's import of modules"));
+        // Of one within another the outer one is what is going on.
+        let collects = [&["gc_collect_main@python3.11"], &below[..]].concat();
+        assert_eq!(activity(&collects), Some("Python's import of modules"));
+        assert_eq!(activity(&collects[..3]), Some("Python's garbage collection"));
         let says_nothing: Vec<bool> = site(&below).frames.iter().map(Frame::is_interpreter).collect();
         assert_eq!(says_nothing, [false, true, false, true]);
     }

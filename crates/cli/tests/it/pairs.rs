@@ -166,9 +166,10 @@ fn findings_and_what_ifs() {
             let Some(gain) = &finding.gain else { continue };
             if gain.expression.is_empty() {
                 // Larger tasks, smaller teams, waits in which nobody spins, and cache lines of one's own, are no change of what
-                // was recorded.
+                // was recorded; and the change that makes waits for a stage end sooner may do more than that.
                 let are_told = match finding.kind {
                     FindingKind::Tasks | FindingKind::Spin | FindingKind::Sharing => true,
+                    FindingKind::Pipeline | FindingKind::Condition => gain.time == finding.cost,
                     FindingKind::Oversubscription => {
                         process.openmp.regions.iter().any(|region| region.size > cores)
                             || told.diagnosis().findings.iter().any(spins_by_no_replay)

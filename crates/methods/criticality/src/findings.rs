@@ -36,8 +36,8 @@ use std::collections::BTreeMap;
 use holdup_model::figures::percent;
 use holdup_model::names::Names;
 use holdup_model::{
-    Arrange, Ends, Nanos, ObjectId, ObjectKind, Process, SiteId, ThreadId, ThreadTimes, Timeline,
-    sort_of_thread,
+    Arrange, Ends, Nanos, ObjectId, ObjectKind, Process, RoutineKind, SiteId, ThreadId, ThreadTimes,
+    Timeline, sort_of_thread,
 };
 use holdup_sections::Working;
 
@@ -107,6 +107,16 @@ impl<'a> Case<'a> {
 
     fn site(&self, site: SiteId) -> String {
         self.names.place(site)
+    }
+
+    /// A lock by where it is waited for; without that where it is the runtime's own code that has the lock.
+    fn waited_for_in(&self, name: &str, place: SiteId) -> String {
+        let site = self.process.site(place);
+        let own = site.routine(|kind| matches!(kind, RoutineKind::Lock | RoutineKind::Spin));
+        match own.is_some_and(|routine| site.is_placed_in(routine)) {
+            true => name.to_owned(),
+            false => format!("{name}, waited for in {}", self.site(place)),
+        }
     }
 
     fn threads(&self, threads: &[ThreadId]) -> String {
@@ -366,6 +376,7 @@ fn alike(case: &Case<'_>, mut candidates: Vec<Candidate<'_>>) -> Vec<Group> {
                 group.lost += candidate.lost;
                 let all = &mut group.description;
                 all.on_path = all.on_path.zip(description.on_path).map(|(a, b)| a + b);
+                all.object = all.object.or(description.object);
                 all.threads.extend(description.threads);
                 all.threads.sort_unstable();
                 all.threads.dedup();

@@ -190,8 +190,11 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
             if let Some(next) = next.as_ref().filter(|_| !is_told) {
                 finding.notes.insert(0, format!("Once it is fixed, {next} limits the program."));
             }
-            let most = lost_to_a_stage(finding, diagnosis.workers).unwrap_or(case.wall);
-            finding.gain = Some(at_most(most, Gain { capped_by: next, ..gain }));
+            let lost = lost_to_a_stage(finding, diagnosis.workers).filter(|&lost| gain.time > lost);
+            finding.gain = Some(match lost {
+                Some(lost) => of_waits(finding.cost, lost, gain.low),
+                None => Gain { capped_by: next, ..gain },
+            });
         }
     }
     case.tell_of_more_cores(diagnosis, &mut budget);
@@ -255,17 +258,19 @@ fn lost_to_a_stage(finding: &Finding, workers: u32) -> Option<Nanos> {
     is_one.then(|| Nanos::new(finding.cost.get().saturating_mul(u64::from(workers))))
 }
 
-/// A gain that is no more than this.
-fn at_most(most: Nanos, gain: Gain) -> Gain {
-    let [time, low, high] = [gain.time, gain.low, gain.high].map(|time| time.min(most));
-    Gain { time, low, high, ..gain }
+/// The gain of a finding that `cost` so much where threads `lost` so much, all together, of which the replay of a stage twice as fast says
+/// that it is more than they lost: all that is known is that they wait no longer.
+fn of_waits(cost: Nanos, lost: Nanos, low: Nanos) -> Gain {
+    Gain { time: cost, low: low.min(cost), high: lost, expression: String::new(), capped_by: None }
 }
 
 /// Fewer threads give no more than what is left, whatever else is predicted; and what helps is said.
 fn bound_by_busy_cores(finding: &mut Finding, left: Nanos, efficiency: f64) {
     let unknown =
         Gain { time: Nanos::ZERO, low: Nanos::ZERO, high: left, expression: String::new(), capped_by: None };
-    finding.gain = Some(at_most(left, finding.gain.take().unwrap_or(unknown)));
+    let gain = finding.gain.take().unwrap_or(unknown);
+    let [time, low, high] = [gain.time, gain.low, gain.high].map(|time| time.min(left));
+    finding.gain = Some(Gain { time, low, high, ..gain });
     finding.hint = format!(
         "Give the program more cores, or less to do: these are at work for it {} of the time, so that fewer threads save next to nothing.",
         percent(efficiency)

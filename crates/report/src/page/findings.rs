@@ -27,24 +27,28 @@ const LEAST_FACTOR: f64 = 1.005;
 const EXPRESSION: usize = 200;
 
 /// Where gains come from that no replay gives.
-const COMPUTED: [(FindingKind, &str); 4] = [
+const COMPUTED: [(&[FindingKind], &str); 5] = [
     (
-        FindingKind::Tasks,
+        &[FindingKind::Tasks],
         " What larger tasks and chunks give comes from what making and dealing them out took.",
     ),
     (
-        FindingKind::Oversubscription,
+        &[FindingKind::Oversubscription],
         " What smaller teams give comes from the work of each thread between barriers.",
     ),
     (
-        FindingKind::Spin,
+        &[FindingKind::Spin],
         " What is gained where threads spin is what lacked a core meanwhile or, where nothing did, what they lose while one \
          thread alone is at work: nothing to all of it, as far as that can be shared out.",
     ),
     (
-        FindingKind::Sharing,
+        &[FindingKind::Sharing],
         " What cache lines of their own give comes from the time at accesses: three quarters of it are likely, none or one and a half \
          times as much possible.",
+    ),
+    (
+        &[FindingKind::Pipeline, FindingKind::Condition],
+        " Where a stage twice as fast would save more than what threads waited for it, the gain is that they wait no longer.",
     ),
 ];
 
@@ -142,7 +146,7 @@ impl Findings {
             diagnosis.findings.iter().filter(is_without_replay).map(|finding| finding.kind).collect();
         let other: String = COMPUTED
             .iter()
-            .filter(|(kind, _)| without.contains(kind))
+            .filter(|(kinds, _)| kinds.iter().any(|kind| without.contains(kind)))
             .map(|(_, sentence)| *sentence)
             .collect();
         Self {

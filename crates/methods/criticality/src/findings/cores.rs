@@ -73,7 +73,10 @@ fn describe_oversubscription(case: &Case<'_>) -> Description {
             "Keep {cores} threads and hand them more work, instead of starting new ones ({started} did work)"
         )
     } else if teams_are_larger {
-        format!("Set OMP_NUM_THREADS={cores} (holdup scale measures with several numbers)")
+        format!(
+            "Set OMP_NUM_THREADS={cores}, or OMP_THREAD_LIMIT={cores} where the program asks for a number of its own (holdup \
+             scale measures with several)"
+        )
     } else {
         format!("Start no more working threads than cores ({cores})")
     };

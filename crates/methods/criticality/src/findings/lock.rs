@@ -184,9 +184,9 @@ fn describe(case: &Case<'_>, object: ObjectId, charge: &Charge) -> Description {
 /// What there is to say of who, or where, a lock is held by.
 fn with_place(case: &Case<'_>, name: String, cost: Option<&ObjectCost>, holders: &[ThreadId]) -> String {
     let is_held_there = cost.is_some_and(|cost| cost.holders.iter().any(|holder| holder.site.is_some()));
-    match cost.and_then(|cost| cost.place).map(|place| case.site(place)) {
-        Some(place) if is_held_there => format!("{name}, held in {place}"),
-        Some(place) => format!("{name}, waited for in {place}"),
+    match cost.and_then(|cost| cost.place) {
+        Some(place) if is_held_there => format!("{name}, held in {}", case.site(place)),
+        Some(place) => case.waited_for_in(&name, place),
         None => format!("{name}, held by {}", case.threads(holders)),
     }
 }

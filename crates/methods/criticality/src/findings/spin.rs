@@ -137,9 +137,7 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos, seen: Option<Mea
         (Some(site), Some(routine)) if routine.deals => {
             format!("chunks that are too small in {}", case.site(site))
         }
-        (Some(site), Some(routine)) if routine.is_lock => {
-            format!("{}, waited for in {}", routine.name, case.site(site))
-        }
+        (Some(site), Some(routine)) if routine.is_lock => case.waited_for_in(routine.name, site),
         (Some(site), Some(routine)) if is_in_program && !routine.seeks_work => {
             format!("spinning in {}: {}", case.site(site), routine.name)
         }
