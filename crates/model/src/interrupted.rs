@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::sides::{Side, sides};
-use crate::{Doing, Nanos, Process, Row, Segment, SiteId, State, Time, Timeline};
+use crate::{Doing, Frame, Nanos, Places, Process, Row, Segment, SiteId, State, Time, Timeline};
 
 /// What a thread does on a core for less than this between two times of spinning may be a round of a loop that gives its
 /// core away (`sched_yield`): too short to be sampled.
@@ -18,7 +18,7 @@ const SHORTEST_TURN: Nanos = Nanos::new(20_000);
 /// So many times in a row is no chance.
 const FEWEST_TURNS: usize = 2;
 
-/// So many looks in a row at a thread that spins say that it does so until it gives up.
+/// So many looks in a row at a thread that searches for work say that it does so until it gives up.
 const FEWEST_LOOKS: usize = 3;
 
 /// Turns times between two times of spinning into spinning: those without a core, and those of which it is not known
@@ -61,34 +61,39 @@ pub(crate) fn spinning_goes_on(process: &Process, timeline: &mut Timeline) {
                 _ => spun = None,
             }
         }
-        giving_up(process, row, looks);
+        giving_up(process, &timeline.places, row, looks);
     }
 }
 
-/// Turns what lies between a long time of spinning and a wait in the same function into spinning: a thread that had been given something
-/// to do would have spun again, and been seen, before it gave up.
-fn giving_up(process: &Process, row: &mut Row, looks: &[Time]) {
+/// Turns what lies between a long search for work and the idle wait in the same function of a runtime into a part of the search: a
+/// thread that had found something to do would have searched again for long, and been seen, before it gave up. Not so OpenMP's, which
+/// may go over to waiting at once, and whose stacks have the program's functions for places.
+fn giving_up(process: &Process, places: &Places, row: &mut Row, looks: &[Time]) {
     let function = |site: Option<SiteId>| {
-        let place = process.site(site?).place()?;
+        let site = process.site(site?);
+        let place = site.place().filter(|_| !site.frames.iter().any(Frame::is_of_openmp))?;
         Some((place.function.as_deref()?, place.module.as_deref()))
     };
     for index in 0..row.segments.len() {
         let before = |end: usize, is_part: &dyn Fn(&Segment) -> bool| {
             row.segments[..end].iter().rev().take_while(|segment| is_part(segment)).count()
         };
-        if row.segments[index].state != State::Blocked {
+        let waits = &row.segments[index];
+        if waits.state != State::Blocked || !places.idles(waits.site) {
             continue;
         }
         let is_off = |segment: &Segment| segment.state == State::Descheduled;
-        let spins = |segment: &Segment| segment.state == State::Spinning && segment.object.is_none();
+        let seeks = |segment: &Segment| {
+            segment.state == State::Spinning && segment.object.is_none() && places.seeks_work(segment.site)
+        };
         let begin =
             index - before(index, &|one| is_off(one) || one.state == State::Active && !is_seen(looks, one));
-        let first = begin - before(begin, &|one| is_off(one) || spins(one));
-        let Some(last) = row.segments[first..begin].iter().rfind(|one| spins(one)) else { continue };
+        let first = begin - before(begin, &|one| is_off(one) || seeks(one));
+        let Some(last) = row.segments[first..begin].iter().rfind(|one| seeks(one)) else { continue };
         let (site, end) = (last.site, last.end);
         let seen = |time: Time| looks.partition_point(|&look| look <= time);
         let is_long = seen(end) - seen(row.segments[first].start) >= FEWEST_LOOKS;
-        if is_long && function(site).is_some() && function(site) == function(row.segments[index].site) {
+        if is_long && function(site).is_some() && function(site) == function(waits.site) {
             for segment in &mut row.segments[begin..index] {
                 *segment = Segment { state: State::Spinning, site, ..segment.clone() };
             }
@@ -268,12 +273,18 @@ mod tests {
         }
     }
 
-    /// What a thread did that spins in a function, is looked at at these times, does something else and waits in a function.
-    fn before_a_wait(looks: &[u64], waits_in: &str) -> State {
+    /// What a thread did that spins at a stack (functions, innermost first, each with its module), is looked at at these times, does
+    /// something else and waits at a stack.
+    fn before_a_wait(looks: &[u64], spins: &[&str], waits: &[&str]) -> State {
         let mut process = Process::default();
-        let [spins, waits] = ["serve", waits_in].map(|function| {
-            let frame = crate::Frame { function: Some(function.to_owned()), ..crate::Frame::default() };
-            process.add_site(crate::Site { frames: vec![frame], ..crate::Site::default() })
+        let [spins, waits] = [spins, waits].map(|functions| {
+            let frame = |function: &&str| {
+                let (function, module) = function.split_once('@').expect("function@module");
+                let (function, module) = (Some(function.to_owned()), Some(module.to_owned()));
+                Frame { function, module, ..Frame::default() }
+            };
+            let frames = functions.iter().map(frame).collect();
+            process.add_site(crate::Site { frames, ..crate::Site::default() })
         });
         let end = Time::from_nanos(100 * LENGTH);
         process.covered = vec![(Time::default(), end)];
@@ -300,18 +311,28 @@ mod tests {
             (18, 100, State::Blocked, Some(waits)),
         ];
         let row = Row { start: Time::default(), end, segments: parts.map(part).to_vec() };
-        let mut timeline = Timeline { end, threads: vec![row], ..Timeline::default() };
+        let places = Places::of(&process);
+        let mut timeline = Timeline { end, threads: vec![row], places, ..Timeline::default() };
         spinning_goes_on(&process, &mut timeline);
         timeline.threads[0].segments[1].state
     }
 
     #[test]
     fn who_gives_up_spinning_spun_until_then() {
-        assert_eq!(before_a_wait(&[5, 10, 15], "serve"), State::Spinning);
-        // It was seen at something else, may not have spun for long enough to be seen again, or waits elsewhere.
-        assert_eq!(before_a_wait(&[5, 10, 15, 17], "serve"), State::Active);
-        assert_eq!(before_a_wait(&[10, 15], "serve"), State::Active);
-        assert_eq!(before_a_wait(&[5, 10, 15], "finish"), State::Active);
+        let (spins, waits) = (
+            ["blas_thread_server@libopenblas.so"],
+            ["pthread_cond_wait@libc.so.6", "blas_thread_server@libopenblas.so"],
+        );
+        assert_eq!(before_a_wait(&[5, 10, 15], &spins, &waits), State::Spinning);
+        // It was seen at something else, or may not have spun for long enough to be seen again.
+        assert_eq!(before_a_wait(&[5, 10, 15, 17], &spins, &waits), State::Active);
+        assert_eq!(before_a_wait(&[10, 15], &spins, &waits), State::Active);
+        // What waits elsewhere, in a function of the program, and in OpenMP's, may have been given something.
+        assert_eq!(before_a_wait(&[5, 10, 15], &spins, &["serve@app"]), State::Active);
+        assert_eq!(before_a_wait(&[5, 10, 15], &["serve@app"], &["serve@app"]), State::Active);
+        let [spins, waits] = ["do_spin@libgomp.so.1", "futex_wait@libgomp.so.1"]
+            .map(|inner| [inner, "gomp_barrier_wait_end@libgomp.so.1", "step@app"]);
+        assert_eq!(before_a_wait(&[5, 10, 15], &spins, &waits), State::Active);
     }
 
     #[test]
