@@ -127,12 +127,13 @@ pub(crate) fn function_of(frame: &Frame) -> Option<Function<'_>> {
     }
 }
 
-/// The innermost function, or its library if it has no name, where that is none of the program's own but one that the program called.
+/// The innermost function, or its library if it has no name, where that is none of the program's own but one that the program called:
+/// a function of another library, if it has no name.
 pub(crate) fn inside(process: &Process, site: SiteId) -> Option<&str> {
     let site = process.site(site);
     let (innermost, own) = (site.frames.first()?, Frame::own_of(&site.frames).next()?);
-    let name = innermost.function.as_deref().or(innermost.module.as_deref());
-    name.filter(|_| !std::ptr::eq(innermost, own))
+    let other = || innermost.module.as_deref().filter(|module| own.module.as_deref() != Some(module));
+    innermost.function.as_deref().or_else(other).filter(|_| !std::ptr::eq(innermost, own))
 }
 
 /// The one in which at least half of `all` passed.

@@ -119,6 +119,27 @@ fn a_function_is_shown_at_its_most_critical_line_and_with_the_library_it_is_in()
 }
 
 #[test]
+fn what_has_no_name_is_inside_of_another_library_only() {
+    let inside = |library: &str| {
+        let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(100 * MS));
+        process.add_thread("main", Time::from_nanos(0), None);
+        let frame = |function: Option<&str>, module: &str| {
+            let (function, module) = (function.map(str::to_owned), Some(module.to_owned()));
+            Frame { function, module, ..Frame::default() }
+        };
+        let frames =
+            vec![frame(None, library), frame(Some("deflate"), "libz.so.1"), frame(Some("main"), "app")];
+        let site = process.add_site(Site { frames, ..Site::default() });
+        sample(&mut process, MS, |_, _| Some(site));
+        let first = of(process, 1).hot.expect("there are samples").functions.swap_remove(0);
+        (first.function, first.inside)
+    };
+    let deflate = Some("deflate".to_owned());
+    assert_eq!(inside("libc.so.6"), (deflate.clone(), Some("libc.so.6".to_owned())));
+    assert_eq!(inside("libz.so.1"), (deflate, None));
+}
+
+#[test]
 fn code_without_names_is_summed_by_where_its_function_begins() {
     let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(100 * MS));
     process.add_thread("main", Time::from_nanos(0), None);
