@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::completions::Completions;
-use crate::{Call, Process, Routine, RoutineKind, Site, SiteId};
+use crate::{Call, Process, Routine, RoutineKind, SiteId};
 
 /// By site: the one that stands for all that have the same place. It is the first of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -11,8 +11,8 @@ pub struct Places {
     same: Vec<SiteId>,
     /// By site: the routine in which a thread that is on a core there waits.
     spins: Vec<Option<&'static Routine>>,
-    /// By site: whether it is in a routine of those who have nothing to do.
-    idles: Vec<bool>,
+    /// By site: the routine in which a thread there has nothing to do.
+    idles: Vec<Option<&'static Routine>>,
     /// By site: whether it is in a routine of those who wait for the end of what they gave to others.
     joins: Vec<bool>,
     /// By site: whether it is in a routine of those who wait for room in a queue.
@@ -27,13 +27,12 @@ pub struct Places {
 
 impl Places {
     pub(crate) fn of(process: &Process) -> Self {
-        let spins: Vec<Option<&'static Routine>> =
-            process.sites.iter().map(|site| site.routine(|kind| kind == RoutineKind::Spin)).collect();
-        let is_in = |wanted| -> Vec<bool> {
-            let is_in = |site: &Site| site.routine(|kind| kind == wanted).is_some();
-            process.sites.iter().map(is_in).collect()
+        let routines = |wanted| -> Vec<Option<&'static Routine>> {
+            process.sites.iter().map(|site| site.routine(|kind| kind == wanted)).collect()
         };
-        let [idles, joins, rooms] = [RoutineKind::Idle, RoutineKind::Join, RoutineKind::Room].map(is_in);
+        let is_in = |wanted| routines(wanted).iter().map(Option::is_some).collect();
+        let [spins, idles] = [RoutineKind::Spin, RoutineKind::Idle].map(routines);
+        let [joins, rooms] = [RoutineKind::Join, RoutineKind::Room].map(is_in);
         let mut first = BTreeMap::new();
         let same = process.sites.iter().enumerate().map(|(index, site)| {
             let id = SiteId::new(index as u32);
@@ -53,7 +52,7 @@ impl Places {
         let sleeps = process.blocks.iter().filter(|block| block.call == Call::Sleep);
         let sites: BTreeSet<SiteId> = sleeps.filter_map(|block| block.site).collect();
         for site in sites {
-            if places.idles[site.index()]
+            if places.idles(Some(site))
                 && let Some(place) = places.at(Some(site))
             {
                 places.idle[place.index()] = true;
@@ -64,7 +63,12 @@ impl Places {
 
     /// True where a thread is in a routine of those who have nothing to do.
     pub fn idles(&self, site: Option<SiteId>) -> bool {
-        site.is_some_and(|site| self.idles[site.index()])
+        site.is_some_and(|site| self.idles[site.index()].is_some())
+    }
+
+    /// As [`Places::idles`], where that is one of a runtime's own helpers.
+    pub fn serves(&self, site: Option<SiteId>) -> bool {
+        site.and_then(|site| self.idles[site.index()]).is_some_and(|routine| routine.serves)
     }
 
     /// True where a thread that is blocked waits until others have done all that it gave them.

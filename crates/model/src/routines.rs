@@ -40,6 +40,8 @@ pub struct Routine {
     /// True where a thread has nothing to do, rather than waits for something that it needs: always for
     /// [`RoutineKind::Idle`], and for a runtime's search for work.
     pub seeks_work: bool,
+    /// True where those who have nothing to do in it are a runtime's own helpers: they are no workers of the program.
+    pub serves: bool,
     /// True where it takes the next part of a loop.
     pub deals: bool,
     /// True where it is the way into or out of a lock, whose waiters may be blocked as well.
@@ -112,7 +114,7 @@ fn routine(line: &'static str) -> Option<Routine> {
     let (kind, seeks_work) = match word {
         "spin" | "fight" | "omp-spin" | "deal" => (RoutineKind::Spin, false),
         "seek" => (RoutineKind::Spin, true),
-        "idle" => (RoutineKind::Idle, true),
+        "idle" | "serve" => (RoutineKind::Idle, true),
         "lock" | "omp-lock" => (RoutineKind::Lock, false),
         "barrier" => (RoutineKind::Barrier, false),
         "join" => (RoutineKind::Join, false),
@@ -128,6 +130,7 @@ fn routine(line: &'static str) -> Option<Routine> {
         name,
         hint: special(hint),
         seeks_work,
+        serves: word == "serve",
         deals: word == "deal",
         is_lock,
         is_of_openmp,

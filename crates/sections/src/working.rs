@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use holdup_model::openmp::Instance;
 use holdup_model::{
-    Call, Nanos, ObjectId, ObjectKind, Places, PolledJoins, Process, Segment, State, Stop, ThreadId,
+    Call, Nanos, ObjectId, ObjectKind, Places, PolledJoins, Process, Row, Segment, State, Stop, ThreadId,
     ThreadTimes, Time, Timeline, stops,
 };
 
@@ -23,6 +23,9 @@ const ASLEEP: f64 = 0.9;
 
 /// A thread that searches for work for a smaller share of its life has slept for most of it.
 const MOST_OF_ITS_LIFE: f64 = 0.5;
+
+/// A runtime's own helper has nothing to do there for this share of the time in which it is blocked.
+const MOSTLY_SERVES: f64 = 0.5;
 
 /// A thread that starts others works if it does that for at least this share of the run, and, less what it stood without
 /// a core, for at least this share of what any thread did: it must do more than start and join, for which it may have
@@ -158,6 +161,7 @@ fn who_works(
         (times.active + times.descheduled + spinning + in_io).get() as f64
     };
     let done = |index: usize| own(index) - (times[index].delayed + times[index].descheduled).get() as f64;
+    let serves: Vec<bool> = timeline.threads.iter().map(|row| serves(timeline, row)).collect();
     let in_teams = in_teams(process);
     let most_done = (0..times.len()).map(done).fold(0.0, f64::max);
     let life = |index: usize| timeline.wall().saturating_sub(times[index].not_existing).get() as f64;
@@ -175,7 +179,7 @@ fn who_works(
                 own(index) >= LEAST_OWN_SHARE * life(index) && (work_together || !is_doubtful(index))
             };
             let is_member = in_teams[index] as f64 >= LEAST_IN_TEAMS * timeline.wall().get() as f64;
-            own(index) > 0.0 && (is_enough || is_member)
+            own(index) > 0.0 && (is_enough || is_member) && (index == 0 || !serves[index])
         })
         .collect();
     if !works.contains(&true)
@@ -184,6 +188,14 @@ fn who_works(
         *main = true;
     }
     works
+}
+
+/// True for a runtime's own helper, such as a virtual machine's compiler: whoever gives it something to do does not hold it up.
+fn serves(timeline: &Timeline, row: &Row) -> bool {
+    let blocked = || row.segments.iter().filter(|segment| segment.state == State::Blocked);
+    let serving: Nanos =
+        blocked().filter(|segment| timeline.places.serves(segment.site)).map(Segment::length).sum();
+    serving > Nanos::ZERO && serving.share_of(blocked().map(Segment::length).sum()) >= MOSTLY_SERVES
 }
 
 /// By thread, but the first: whether it sleeps nearly always, and never ended what a thread at work waited for, but for a lock.
@@ -282,7 +294,7 @@ fn time_by_number(
 
 #[cfg(test)]
 mod tests {
-    use holdup_model::{Wait, Wake, WakeCount};
+    use holdup_model::{Frame, Site, Wait, Wake, WakeCount};
 
     use super::*;
 
@@ -307,6 +319,31 @@ mod tests {
         assert_eq!(works(&[busy, times(143, 122), times(143, 20)]), [true, false, true]);
         // Where none has more than a little of the cores, that is no measure.
         assert_eq!(works(&[times(1_500, 1_300), times(143, 122), times(143, 132)]), [true, true, true]);
+    }
+
+    #[test]
+    fn a_virtual_machine_s_compiler_is_no_worker_of_the_program() {
+        let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
+        let works = |inner: &str, outer: &str| {
+            let mut process = Process::new(at(0), at(100));
+            for name in ["main", "worker", "helper"] {
+                process.add_thread(name, at(0), None);
+            }
+            let queue = process.add_object(ObjectKind::Condition, 1);
+            let frames = [inner, outer].map(|function| Frame {
+                function: Some(function.to_owned()),
+                module: Some("libjvm.so".to_owned()),
+                ..Frame::default()
+            });
+            let site = process.add_site(Site { frames: frames.to_vec(), ..Site::default() });
+            let wait = Wait::granted(ThreadId::new(2), queue, at(10), at(60));
+            process.waits.push(Wait { site: Some(site), ..wait });
+            let timeline = Timeline::build(&process);
+            let busy = ThreadTimes { active: Nanos::new(50_000_000), ..ThreadTimes::default() };
+            who_works(&process, &timeline, &[busy; 3], &vec![None; 3])
+        };
+        assert_eq!(works("os::PlatformMonitor::wait", "CompileQueue::get"), [true, true, false]);
+        assert_eq!(works("os::PlatformMonitor::wait", "JavaThread::exit"), [true, true, true]);
     }
 
     #[test]
