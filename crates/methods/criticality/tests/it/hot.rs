@@ -277,7 +277,7 @@ fn serial_phase_at(stacks: &[&[(&str, u32)]]) -> (String, String, Option<String>
 
 #[test]
 fn where_no_function_has_much_of_a_serial_phase_the_one_that_calls_all_is_named() {
-    let (what, told, place) = serial_phase_at(&[
+    let (what, said, place) = serial_phase_at(&[
         &[("tokenize", 5), ("load", 31), ("main", 120)],
         &[("intern", 6), ("add", 12), ("load", 32), ("main", 120)],
         &[("push", 7), ("load", 33), ("load", 39), ("main", 120)],
@@ -285,8 +285,8 @@ fn where_no_function_has_much_of_a_serial_phase_the_one_that_calls_all_is_named(
         &[("load", 35), ("main", 120)],
     ]);
     assert_eq!(what, "only main at work in load (main.c) and what it calls");
-    assert!(told.starts_with("100 % of the 50 samples"), "{told}");
-    assert!(told.contains("are in load or what it calls."), "{told}");
+    assert!(said.starts_with("100 % of the 50 samples"), "{said}");
+    assert!(said.contains("are in load or what it calls."), "{said}");
     assert_eq!(place.as_deref(), Some("load"));
     // Called by the function that everything is called by they have nothing in common that says anything.
     let (what, ..) = serial_phase_at(&[
@@ -313,9 +313,9 @@ fn what_an_interpreter_does_alone_is_called_by_its_name() {
     let import =
         |inner: &[(&'static str, u32)]| [inner, &[("PyImport_ImportModuleLevelObject", 4)], outer].concat();
     let (hottest, other) = (import(&[("r_object", 1)]), import(&[("gc_collect_main", 1)]));
-    let (what, told, _) = serial_phase_at(&[&hottest, &hottest, &other]);
+    let (what, said, _) = serial_phase_at(&[&hottest, &hottest, &other]);
     assert_eq!(what, "only main at work in Python's import of modules");
-    assert!(told.contains("python3 -X importtime"), "{told}");
+    assert!(said.contains("python3 -X importtime"), "{said}");
     // That an interpreter evaluates says nothing.
     let evaluates = |inner: &'static str| [&[(inner, 1)], outer, &[("main", 9)]].concat();
     let stacks = ["dict_get", "list_append", "unicode_join", "long_add"].map(evaluates);
