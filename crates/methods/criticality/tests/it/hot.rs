@@ -3,7 +3,7 @@
 use holdup_criticality::{Diagnosis, FindingKind, HotSpots, diagnose};
 use holdup_model::{
     Doing, Frame, Left, Nanos, ObjectKind, OnCore, Process, Run, Sample, SeenBy, Site, SiteId, State,
-    ThreadId, Time, Timeline,
+    ThreadId, Time, Timeline, Wait, Wake, WakeCount,
 };
 use holdup_testkit::{Op, Script};
 use proptest::prelude::*;
@@ -321,6 +321,30 @@ fn what_an_interpreter_does_alone_is_called_by_its_name() {
     let stacks = ["dict_get", "list_append", "unicode_join", "long_add"].map(evaluates);
     let (what, ..) = serial_phase_at(&stacks.each_ref().map(Vec::as_slice));
     assert_eq!(what, "only main at work between two calls in fork_and_join (main.c:40)");
+}
+
+#[test]
+fn a_runtime_s_lock_that_is_fought_for_and_blocked_on_is_one_finding_with_its_object() {
+    let at = |ms: u64| Time::from_nanos(ms * MS);
+    let mut process = Process::new(at(0), at(100));
+    let [holder, waiter] = ["holder", "waiter"].map(|name| process.add_thread(name, at(0), None));
+    let monitor = process.add_object(ObjectKind::Condition, 1);
+    let works = stack(&mut process, &[("compute", 10), ("main", 20)]);
+    let spins = stack(&mut process, &[("ObjectMonitor::TrySpin", 1), ("ObjectMonitor::enter", 2)]);
+    let blocks = stack(&mut process, &[("os::PlatformEvent::park", 3), ("ObjectMonitor::enter", 4)]);
+    process.waits.push(Wait { site: Some(blocks), ..Wait::granted(waiter, monitor, at(60), at(90)) });
+    let (time, site, count) = (at(90), None, WakeCount::All);
+    process.wakes.push(Wake { thread: holder, time, object: monitor, site, count });
+    sample(&mut process, MS, |thread, time| {
+        Some(if thread == waiter && time <= at(60) { spins } else { works })
+    });
+    let diagnosis = of(process, 2);
+    let locks = || diagnosis.findings.iter().filter(|finding| finding.kind == FindingKind::Lock);
+    let found: Vec<_> = locks().map(|finding| (finding.what.as_str(), finding.object)).collect();
+    assert_eq!(found, [("the monitor of a Java object (synchronized)", Some(monitor))]);
+    // Most of it is spun, half of which is lost to one of two places, as of the rest.
+    let cost = locks().map(|finding| finding.cost).sum::<Nanos>();
+    assert!((42 * MS..=45 * MS).contains(&cost.get()), "{cost}");
 }
 
 #[test]
