@@ -13,7 +13,7 @@ use core::ffi::{CStr, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
-use holdup_trace::wire::UNKNOWN;
+use holdup_trace::wire::{CALLS_PERIOD_MICROS, UNKNOWN};
 
 use crate::arch::{self, number, system_call};
 use crate::life;
@@ -28,6 +28,7 @@ pub struct Clock {
     runs: Cell<bool>,
     reads: Cell<u32>,
     nanos: Cell<u64>,
+    /// When the kernel was last asked; 0 before.
     ticks: Cell<u64>,
 }
 
@@ -61,6 +62,7 @@ impl Clock {
             let reads = self.reads.get();
             self.reads.set(reads.saturating_add(1));
             if reads != READS_BEFORE_TRIAL || !begin_trial() {
+                self.ticks.set(now);
                 return ask();
             }
         }
@@ -71,6 +73,15 @@ impl Clock {
         // If the thread lost its core between the two, what they say does not belong together.
         self.runs.set(nanos != UNKNOWN && keeps_its_core());
         nanos
+    }
+
+    /// As [`Clock::read`], but [`UNKNOWN`] too where the kernel would have to be asked and was a moment ago.
+    pub(crate) fn read_after_call(&self, now: u64) -> u64 {
+        let is_known = self.runs.get() && keeps_its_core();
+        if !is_known && now.saturating_sub(self.ticks.get()) < life::ticks_of_micros(CALLS_PERIOD_MICROS) {
+            return UNKNOWN;
+        }
+        self.read(now)
     }
 
     /// From here on [`keeps_its_core`] tells; false where it cannot.
@@ -90,6 +101,7 @@ impl Clock {
     pub(crate) fn forget(&self) {
         self.runs.set(false);
         self.reads.set(0);
+        self.ticks.set(0);
         // Its clock begins anew with it.
         FIRST.store(0, Ordering::Relaxed);
     }
@@ -255,6 +267,19 @@ mod tests {
         ends.send(()).expect("the other thread");
         other.join().expect("the other thread");
         assert_eq!(of(u32::MAX >> 4, 0), UNKNOWN, "there is no such thread");
+    }
+
+    #[test]
+    fn after_calls_the_kernel_is_asked_now_and_then() {
+        let clock =
+            Clock { runs: Cell::new(false), reads: Cell::new(0), nanos: Cell::new(0), ticks: Cell::new(0) };
+        let long_after = life::ticks() + life::ticks_of_micros(10 * CALLS_PERIOD_MICROS);
+        clock.ticks.set(long_after);
+        let at = |micros: u64| clock.read_after_call(long_after + life::ticks_of_micros(micros)) == UNKNOWN;
+        assert!(at(1) && at(CALLS_PERIOD_MICROS / 2), "it was asked a moment ago");
+        assert_eq!(clock.ticks.get(), long_after, "and has not been since");
+        assert!(!at(CALLS_PERIOD_MICROS + 1), "it is time to ask again");
+        assert_ne!(clock.ticks.get(), long_after);
     }
 
     #[test]

@@ -36,6 +36,12 @@ pub fn is_code(word: u64) -> bool {
     })
 }
 
+/// A number that changes when [`is_code`] does.
+#[inline(always)]
+pub fn generation() -> u64 {
+    u64::from(KNOWN.load(Ordering::Acquire)) | SUBS.load(Ordering::Relaxed) << 32
+}
+
 /// One bit for each MiB of addresses, which it shares with those 4 GiB apart: set where code of a module is.
 static NEAR: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 

@@ -4,12 +4,16 @@
 //! no unwinding; the price is that leftovers of earlier calls can make two copies of one stack, which is why the
 //! table is bounded and falls back to the nearest callers alone when it fills.
 
+mod familiar;
+
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use holdup_trace::wire::{self, MAX_STACK_BYTES, NO_STACK};
 
 use crate::thread::Thread;
 use crate::{Recorder, arch, life, modules};
+
+use familiar::{Shape, Top};
 
 const TABLE_BITS: u32 = 12;
 const TABLE: usize = 1 << TABLE_BITS;
@@ -19,6 +23,8 @@ const FINE_STACKS: u32 = 2500;
 /// Words near the top of the stack that are looked at, finely and coarsely.
 const FINE_WORDS: usize = 160;
 const COARSE_ADDRESSES: u32 = 6;
+/// The library's own code is about as large, in bytes.
+const OWN_CODE: u64 = 1 << 20;
 /// How far below its top the main thread's stack can reach.
 const MAIN_STACK: u64 = 64 << 20;
 const PAGE: u64 = 4096;
@@ -38,6 +44,7 @@ pub(crate) fn forget() {
         entry.store(0, Ordering::Relaxed);
     }
     COUNT.store(0, Ordering::Relaxed);
+    familiar::forget();
 }
 
 /// Up to where the stack that holds `sp` can be read. Of a stack that is not the thread's own (a coroutine's, a
@@ -63,12 +70,19 @@ pub fn capture(recorder: &Recorder) -> u64 {
     let (ip, sp, bp) = arch::registers();
     let end = readable_end(recorder.thread(), sp);
     let words = ((end - sp) / 8) as usize;
-    let id = identify(sp, words.min(FINE_WORDS), end - sp);
+    // SAFETY: `readable_end` bounds what can be read, and the frames of the callers outlive this call.
+    let top = unsafe { Top::new(sp as *const u64, words, end - sp, modules::generation()) };
+    if let Some(known) = top.recognise() {
+        return known;
+    }
+    let is_fine = COUNT.load(Ordering::Relaxed) < FINE_STACKS;
+    let (id, shape) = identify(top, is_fine, modules::is_code, |word| word.abs_diff(ip) < OWN_CODE);
     let first = (id >> (64 - TABLE_BITS)) as usize;
     for probe in 0..PROBES {
         let entry = &SEEN[(first + probe) % TABLE];
         let seen = entry.load(Ordering::Relaxed);
         if seen == id {
+            top.remember(id, &shape);
             return id;
         }
         if seen == 0 && entry.compare_exchange(0, id, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
@@ -81,26 +95,43 @@ pub fn capture(recorder: &Recorder) -> u64 {
                 entry.store(0, Ordering::Relaxed);
                 return NO_STACK;
             }
+            top.remember(id, &shape);
             return id;
         }
     }
     NO_STACK
 }
 
-fn identify(sp: u64, words: usize, depth: u64) -> u64 {
-    let fine = COUNT.load(Ordering::Relaxed) < FINE_STACKS;
-    let mut hash = if fine { depth | 1 } else { 1 };
+/// The id of a stack, and what it is made of.
+fn identify(
+    top: Top,
+    is_fine: bool,
+    is_code: impl Fn(u64) -> bool,
+    is_own: impl Fn(u64) -> bool,
+) -> (u64, Shape) {
+    let mut shape = Shape::new(if is_fine { top.depth() | 1 } else { 1 });
+    let mut hash = shape.seed;
     let mut addresses = 0;
-    for index in 0..words {
-        // SAFETY: the caller bounds `words` by what can be read.
-        let word = unsafe { (sp as *const u64).add(index).read_volatile() };
-        if modules::is_code(word) {
-            hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    for index in 0..top.count() {
+        let word = top.word(index);
+        if is_code(word) {
+            hash = mix(hash, word);
+            shape.add(index, is_own(word));
             addresses += 1;
-            if !fine && addresses == COARSE_ADDRESSES {
+            if !is_fine && addresses == COARSE_ADDRESSES {
                 break;
             }
         }
     }
+    (finish(hash), shape)
+}
+
+#[inline(always)]
+fn mix(hash: u64, word: u64) -> u64 {
+    (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+}
+
+#[inline(always)]
+fn finish(hash: u64) -> u64 {
     hash.wrapping_mul(0xd6e8_feb8_6659_fd93).max(NO_STACK + 1)
 }

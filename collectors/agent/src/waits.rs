@@ -501,7 +501,7 @@ fn blocked(calling: Calling, end: u64, call: CallCode, descriptor: u32, waited: 
 fn tell_block(begin: u64, end: u64, call: CallCode, descriptor: u32, waited: Option<Passage>) {
     let Some(recorder) = enter() else { return };
     // CPU time at the call would cost a question each time; a call that blocks uses little.
-    let cpu = recorder.thread().cpu.read(end);
+    let cpu = recorder.thread().cpu.read_after_call(end);
     if let Some(passage) = waited {
         let (object, kind) = passage.wanted();
         let wanted = Wanted { owner_tid: passage.giver(), ..Wanted::new(object, kind) };

@@ -32,6 +32,7 @@ mod start_functions;
 mod threads;
 mod ticks;
 mod timeouts;
+mod unread;
 mod writer;
 
 pub use addresses::{Addresses, RawImage, RawMapping, RawModule, RawStack};

@@ -21,6 +21,7 @@ use crate::sites::Sites;
 use crate::start_functions;
 use crate::threads::Threads;
 use crate::ticks;
+use crate::unread;
 
 impl Recording {
     /// The run that was recorded.
@@ -249,6 +250,7 @@ fn process(raw: &RawProcess, clock: &Clock, from: Option<u64>, until: Option<u64
     openmp::find_places_of_jumps(&mut process);
     openmp::estimate_dealing(&mut process.openmp);
     openmp::add_waits(&mut process, &cpu);
+    unread::fill(&mut process);
     let callers: Vec<_> = filler.objects.callers().collect();
     for (object, caller) in callers {
         let site = filler.sites.code(&mut process, caller);

@@ -26,6 +26,8 @@ pub use crate::words::{BadRecord, Text, header, words_for};
 
 /// A CPU time that is not known.
 pub const UNKNOWN: u64 = u64::MAX;
+/// A thread that calls and calls again has its CPU time read once in so long (µs). In between it is [`UNKNOWN`].
+pub const CALLS_PERIOD_MICROS: u64 = 1000;
 /// No call stack.
 pub const NO_STACK: u64 = 0;
 /// No thread, where a thread's number is meant.
