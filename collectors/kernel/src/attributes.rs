@@ -26,6 +26,8 @@ pub enum Target {
     CallingThread,
     /// A thread that runs.
     Thread(Tid),
+    /// All that runs on a processor, of any user. It needs a privilege.
+    Processor,
 }
 
 impl Target {
@@ -34,6 +36,7 @@ impl Target {
         match self {
             Target::CallingThread => 0,
             Target::Thread(tid) => i32::try_from(tid.0).unwrap_or(i32::MAX),
+            Target::Processor => -1,
         }
     }
 }
@@ -54,6 +57,9 @@ pub enum Start {
 /// 0.09 of 0.51 s of CPU time), nor has one that starts and joins such threads; and a timer that comes late, on a machine
 /// whose processors others use too, is one sample, not several (0.83 to 0.97 of 1 s). Samples say *what* a thread did;
 /// for how long it ran, switch records or [`crate::Scheduling`] say.
+///
+/// To stop and start a thread's timer costs each switch several microseconds on virtual machines. A processor's goes on
+/// ([`crate::Watch::sample_processors`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {
     /// CPU time of a thread between two of its samples, in ns; at least 10,000.
@@ -87,6 +93,8 @@ pub struct Attributes {
     pub tasks: bool,
     /// Also tells of switches in and out, whatever its kind.
     pub switches: bool,
+    /// Of a processor, not of a thread, for [`Kind::Samples`]: its timer runs on where threads switch.
+    pub of_processor: bool,
     /// How many bytes in the ring wake the reader, for [`Kind::Ring`].
     pub wake_at_bytes: u32,
 }
@@ -114,6 +122,7 @@ impl Attributes {
             tracepoint: 0,
             tasks: kind == Kind::Tasks,
             switches: kind == Kind::Switches,
+            of_processor: false,
             wake_at_bytes: 0,
         }
     }
@@ -133,7 +142,8 @@ impl Attributes {
         raw.set_exclude_hv(1);
         raw.set_watermark(1);
         raw.wakeup_watermark = self.wake_at_bytes;
-        if self.kind != Kind::Ring {
+        raw.set_exclude_idle(u64::from(self.of_processor));
+        if self.kind != Kind::Ring && !self.of_processor {
             raw.set_inherit(1);
             raw.set_enable_on_exec(u64::from(self.start == Start::AtExec));
         }
@@ -149,7 +159,12 @@ impl Attributes {
         match self.kind {
             Kind::Ring | Kind::Tasks | Kind::Switches => {}
             Kind::Samples => {
-                raw.config = u64::from(sys::PERF_COUNT_SW_TASK_CLOCK);
+                let thread_or_processor = if self.of_processor {
+                    sys::PERF_COUNT_SW_CPU_CLOCK
+                } else {
+                    sys::PERF_COUNT_SW_TASK_CLOCK
+                };
+                raw.config = u64::from(thread_or_processor);
                 raw.sample_period = self.sampling.period_ns.max(10_000);
                 raw.sample_type |=
                     (sys::PERF_SAMPLE_IP | sys::PERF_SAMPLE_PERIOD | sys::PERF_SAMPLE_REGS_USER) as u64;

@@ -18,6 +18,8 @@ pub(crate) struct CpuRing {
     pub(crate) cpu: Cpu,
     ring: Ring,
     pub(crate) events: Vec<(Kind, OwnedFd)>,
+    /// The event that samples the processor itself.
+    pub(crate) sampler: Option<(Kind, OwnedFd)>,
     /// The first event whose threads have not all ended.
     pub(crate) alive: usize,
     /// How far the kernel was when the current drain began.
@@ -114,5 +116,5 @@ fn ring(system: &impl System, cpu: Cpu, bytes: usize) -> Result<Option<CpuRing>,
         Err(error) => return Err(KernelError::Event { action: "open", error }),
     };
     let ring = Ring::new(event, bytes).map_err(|error| KernelError::Ring { cpu, bytes, error })?;
-    Ok(Some(CpuRing { cpu, ring, events: Vec::new(), alive: 0, head: 0, passed: 0, next: 0 }))
+    Ok(Some(CpuRing { cpu, ring, events: Vec::new(), sampler: None, alive: 0, head: 0, passed: 0, next: 0 }))
 }

@@ -29,7 +29,7 @@ impl System for Linux {
     }
 }
 
-/// Opens an event, of a thread (0 for the calling one) on a processor (-1 for any).
+/// Opens an event, of a thread (0 for the calling one, -1 for all) on a processor (-1 for any).
 pub(crate) fn open(mut raw: sys::bindings::perf_event_attr, thread: i32, cpu: i32) -> io::Result<OwnedFd> {
     let flags = libc::c_ulong::from(sys::bindings::PERF_FLAG_FD_CLOEXEC);
     // SAFETY: `raw` is a whole attribute structure that says its own size and outlives the call.

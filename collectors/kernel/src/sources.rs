@@ -13,6 +13,8 @@ use crate::tracepoint::WakingLayout;
 pub(crate) struct Sources {
     /// By identifier, sorted.
     events: Vec<(u64, Source)>,
+    /// Those that stay open.
+    lasting: BTreeSet<u64>,
     /// The threads that have events of their own.
     owners: BTreeSet<Tid>,
     /// Records about this process are not wanted.
@@ -47,9 +49,15 @@ impl Sources {
         self.owners.extend(owner);
     }
 
-    /// All events were closed, and their records read.
+    /// An event of a processor was opened, for good.
+    pub(crate) fn add_lasting(&mut self, id: u64, kind: Kind) {
+        self.add(id, kind, None);
+        self.lasting.insert(id);
+    }
+
+    /// All events but those of processors were closed, and their records read.
     pub(crate) fn clear(&mut self) {
-        self.events.clear();
+        self.events.retain(|(id, _)| self.lasting.contains(id));
         self.owners.clear();
     }
 
@@ -139,6 +147,18 @@ mod tests {
         assert!(!sources.admit(&event(1, 8, 12, What::Exit { pid: Pid(10), tid: Tid(12) })));
         assert!(sources.admit(&event(2, 8, 12, What::Exit { pid: Pid(10), tid: Tid(12) })));
         assert!(sources.admit(&event(1, 9, 12, IN)));
+    }
+
+    #[test]
+    fn what_samples_a_processor_stays() {
+        let mut sources = Sources::new(None, true, None);
+        sources.add_lasting(4, Kind::Samples);
+        sources.add(2, Kind::Tasks, Some(Tid(11)));
+        sources.clear();
+        assert_eq!([2, 4].map(|id| sources.kind(id)), [None, Some(Kind::Samples)]);
+        // It is nobody's: what it says of any thread counts.
+        sources.add(3, Kind::Tasks, Some(Tid(11)));
+        assert!(sources.admit(&event(4, 5, 11, IN)) && sources.admit(&event(4, 6, 12, IN)));
     }
 
     #[test]

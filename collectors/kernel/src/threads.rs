@@ -92,6 +92,13 @@ impl Processes {
         }
     }
 
+    /// The number that a process or thread was given last: as long as it stays there are no new ones.
+    pub fn latest(&self) -> io::Result<u32> {
+        let text = std::fs::read_to_string(self.root.join("loadavg"))?;
+        let number = text.split_ascii_whitespace().last().and_then(|last| last.parse().ok());
+        number.ok_or_else(|| unexpected("loadavg"))
+    }
+
     /// A thread's name, as the program chose it.
     pub fn name(&self, pid: Pid, tid: Tid) -> io::Result<Vec<u8>> {
         let mut name = std::fs::read(self.thread_file(pid, tid, "comm"))?;

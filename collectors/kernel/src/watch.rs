@@ -56,6 +56,8 @@ pub struct Watch {
     former_limit: Option<u64>,
     /// Opened to see what can be; closed once the events are there.
     trials: Vec<OwnedFd>,
+    /// The events of threads are closed.
+    suspended: bool,
 }
 
 /// How a wait ended.
@@ -104,18 +106,64 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Closes all events, and hands out what they have written: the target goes on as if it had never been recorded.
+    /// Closes all events of threads, and hands out what they have written: the target goes on as if it had never been
+    /// recorded.
     ///
     /// Events that are switched off still cost each switch of a thread about 0.5 µs. Closed ones cost 0.2 µs as long as
     /// anybody has events of threads open; where nobody has, the kernel leaves its path for them after a second.
     pub fn suspend(&mut self, each: impl FnMut(Event<'_>)) -> Drained {
         for ring in &mut self.rings {
             ring.events.clear();
+            ring.alive = 0;
         }
         let drained = self.drain(each);
-        self.rings.clear();
+        self.suspended = true;
         self.sources.clear();
+        if self.rings.iter().all(|ring| ring.sampler.is_none()) {
+            self.rings.clear();
+        }
         drained
+    }
+
+    /// From now on what runs is sampled by the timers of processors, not of threads, while events are suspended as well:
+    /// of all programs, so the caller has to choose. To be called while events are suspended. False where it is not
+    /// allowed, or samples were not wanted or are taken so already; then all stays as it was.
+    pub fn sample_processors(&mut self, system: &impl System) -> bool {
+        let Some(own) = self.kinds.iter().position(|attributes| attributes.kind == Kind::Samples) else {
+            return false;
+        };
+        let before = self.kinds[own];
+        let of_processor = Attributes {
+            kernel: true,
+            tasks: false,
+            switches: false,
+            of_processor: true,
+            start: Start::WhenEnabled,
+            ..before
+        };
+        let opened = rings(system, self.ring_bytes).ok().and_then(|mut rings| {
+            for ring in &mut rings {
+                let event = system.open(&of_processor, Target::Processor, ring.cpu).ok()?;
+                linux::redirect(event.as_fd(), ring.event()).ok()?;
+                ring.sampler = Some((Kind::Samples, event));
+            }
+            Some(rings)
+        });
+        let Some(rings) = opened else { return false };
+        let samplers = || rings.iter().filter_map(|ring| ring.sampler.as_ref());
+        let ids: Option<Vec<u64>> =
+            samplers().map(|(_, event)| linux::identifier(event.as_fd()).ok()).collect();
+        let Some(ids) =
+            ids.filter(|_| samplers().all(|(_, event)| linux::switch(event.as_fd(), true).is_ok()))
+        else {
+            return false;
+        };
+        for id in ids {
+            self.sources.add_lasting(id, Kind::Samples);
+        }
+        self.rings = rings;
+        self.kinds[own] = Attributes { kind: Kind::Tasks, kernel: false, ..before };
+        true
     }
 
     /// Opens events again, of all threads of these processes (those that have ended meanwhile are passed over), and
@@ -125,8 +173,10 @@ impl Watch {
         system: &impl System,
         processes: impl IntoIterator<Item = Pid>,
     ) -> Result<(), KernelError> {
-        self.rings = rings(system, self.ring_bytes)?;
-        self.sources.clear();
+        if self.rings.is_empty() {
+            self.rings = rings(system, self.ring_bytes)?;
+        }
+        self.suspended = false;
         for attributes in &mut self.kinds {
             attributes.start = Start::WhenEnabled;
         }
@@ -147,11 +197,6 @@ impl Watch {
     /// Wakings are recorded.
     pub fn records_wakings(&self) -> bool {
         self.kinds.iter().any(|attributes| attributes.kind == Kind::Wakings)
-    }
-
-    /// Samples are also taken while a thread is in the kernel.
-    pub fn samples_the_kernel(&self) -> bool {
-        self.kinds.iter().any(|attributes| attributes.kind == Kind::Samples && attributes.kernel)
     }
 
     /// The room for records on each processor, in bytes.
@@ -181,7 +226,7 @@ impl Watch {
     }
 
     fn switch(&self, which: impl Fn(Kind) -> bool, on: bool) -> Result<(), KernelError> {
-        for (kind, event) in self.rings.iter().flat_map(|ring| &ring.events) {
+        for (kind, event) in self.rings.iter().flat_map(|ring| ring.events.iter().chain(&ring.sampler)) {
             if which(*kind) {
                 let action = if on { "enable" } else { "disable" };
                 linux::switch(event.as_fd(), on).map_err(|error| KernelError::Event { action, error })?;
@@ -237,13 +282,14 @@ impl Watch {
     /// Waits until a ring is a quarter full, every thread of the target has ended, or the time is over. While events are
     /// suspended, only the latter.
     pub fn wait(&mut self, timeout: Duration) -> Waited {
+        let suspended = self.suspended;
         let mut polled: Vec<PollFd<'_>> = self
             .rings
             .iter()
-            .filter_map(|ring| ring.events.get(ring.alive))
+            .filter_map(|ring| if suspended { ring.sampler.as_ref() } else { ring.events.get(ring.alive) })
             .map(|(_, event)| PollFd::new(event, PollFlags::IN))
             .collect();
-        if polled.is_empty() && !self.rings.is_empty() {
+        if polled.is_empty() && !suspended {
             return Waited::Ended;
         }
         // An interruption by a signal is as good a reason to look as any.
@@ -302,6 +348,7 @@ impl Watch {
             joined: Vec::new(),
             former_limit: None,
             trials,
+            suspended: false,
         })
     }
 
@@ -340,7 +387,7 @@ impl Watch {
     /// Opens every kind of event of a target on every processor.
     fn add(&mut self, system: &impl System, target: Target) -> Result<(), Failure> {
         let owner = match target {
-            Target::CallingThread => None,
+            Target::CallingThread | Target::Processor => None,
             Target::Thread(tid) => Some(tid),
         };
         for ring in &mut self.rings {

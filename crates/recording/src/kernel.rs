@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use holdup_model::Left;
 use holdup_trace::kernel::{
-    Access, CoverageCode, Record, SAMPLE_COST, SWITCH_COST, SampleCode, WAKING_COST, records,
+    Access, CoverageCode, Record, SAMPLE_COST, SWITCH_COST, SampleCode, TIMER_COST, WAKING_COST, records,
 };
 use holdup_trace::wire::Text;
 
@@ -20,6 +20,8 @@ pub(crate) struct Kernel {
     pub covered: Vec<(u64, u64)>,
     /// When they were not, because there were too many: threads were looked at instead.
     pub paused: Vec<(u64, u64)>,
+    /// Of these, those in which what threads execute was not sampled.
+    unsampled: Vec<(u64, u64)>,
     /// How often recording backed off because there were too many.
     pub back_offs: u64,
     /// Records for which there was no room.
@@ -188,6 +190,14 @@ impl Kernel {
                 Record::Mapping { .. } => {}
             }
         }
+        let is_of_processors = |change: &&(u64, CoverageCode)| change.1 == CoverageCode::BackOffWithSamples;
+        let timers_until = coverage.iter().filter(is_of_processors).map(|change| change.0).min();
+        let with_timer = |switch: &&Switch| {
+            switch.what != Way::Ended && timers_until.is_none_or(|until| switch.time <= until)
+        };
+        if kernel.running_samples > 0 {
+            kernel.cost += switches.values().flatten().filter(with_timer).count() as u64 * TIMER_COST;
+        }
         kernel.cover(coverage, end);
         for (tid, mut switches) in switches {
             switches.sort_by_key(|switch| switch.time);
@@ -217,23 +227,29 @@ impl Kernel {
     fn cover(&mut self, mut coverage: Vec<(u64, CoverageCode)>, end: u64) {
         coverage.sort_by_key(|(time, _)| *time);
         let mut since = None;
-        let mut paused_since = None;
+        let mut paused_since: Option<(u64, bool)> = None;
         for (time, kind) in coverage {
-            if let Some(paused) = paused_since.take().filter(|paused| *paused < time) {
+            if let Some((paused, has_samples)) = paused_since.take().filter(|paused| paused.0 < time) {
                 self.paused.push((paused, time));
+                self.unsampled.extend((!has_samples).then_some((paused, time)));
             }
-            paused_since = (kind == CoverageCode::BackOff).then_some(time);
+            paused_since = match kind {
+                CoverageCode::BackOff => Some((time, false)),
+                CoverageCode::BackOffWithSamples => Some((time, true)),
+                CoverageCode::Begin | CoverageCode::End => None,
+            };
             match kind {
                 CoverageCode::Begin => since = since.or(Some(time)),
-                CoverageCode::End | CoverageCode::BackOff => {
-                    self.back_offs += u64::from(kind == CoverageCode::BackOff);
+                _ => {
+                    self.back_offs += u64::from(kind != CoverageCode::End);
                     self.covered
                         .extend(since.take().filter(|since| *since < time).map(|since| (since, time)));
                 }
             }
         }
         self.covered.extend(since.filter(|since| *since < end).map(|since| (since, end)));
-        self.paused.extend(paused_since.filter(|paused| *paused < end).map(|paused| (paused, end)));
+        let last = paused_since.filter(|paused| paused.0 < end);
+        self.paused.extend(last.map(|(paused, _)| (paused, end)));
     }
 
     /// What looks at a thread while records paused stand for: each for the time up to the middle between it and its
@@ -261,13 +277,13 @@ impl Kernel {
     }
 
     /// For how many times its weight a sample at this moment stands: those taken between two pauses stand for the pause
-    /// before, too.
+    /// before, too, if there were none in it.
     pub(crate) fn times_its_weight(&self, time: u64) -> f64 {
         let after = self.covered.partition_point(|span| span.0 <= time);
         let Some(&(from, until)) = after.checked_sub(1).and_then(|index| self.covered.get(index)) else {
             return 1.0;
         };
-        let before = self.paused.iter().find(|pause| pause.1 == from);
+        let before = self.unsampled.iter().find(|pause| pause.1 == from);
         before.map_or(1.0, |pause| (until - pause.0) as f64 / (until - from).max(1) as f64)
     }
 
@@ -513,6 +529,46 @@ mod tests {
         assert_eq!(kernel.spans(1, 0, 100).collect::<Vec<_>>(), expected);
         assert_eq!(kernel.unpaired, (1, 5));
         assert_eq!(kernel.spans(1, 5, 40).count(), 2);
+    }
+
+    #[test]
+    fn switches_cost_more_while_threads_have_timers_for_samples() {
+        let cost = |pause: CoverageCode, samples: bool| {
+            let frames = words(|out| {
+                kernel::coverage(out, 0, CoverageCode::Begin);
+                if samples {
+                    kernel::sample(out, 5, (7, 7), SampleCode::Running, 9, 0, u32::MAX, 0);
+                }
+                kernel::switch(out, 10, (7, 7), 0, true, false);
+                kernel::coverage(out, 100, pause);
+                kernel::coverage(out, 300, CoverageCode::Begin);
+                kernel::switch(out, 310, (7, 7), 0, false, false);
+            });
+            Kernel::of(&frames, 1000).cost
+        };
+        let (switches, sample) = (2 * SWITCH_COST, SAMPLE_COST);
+        assert_eq!(cost(CoverageCode::BackOff, false), switches);
+        assert_eq!(cost(CoverageCode::BackOff, true), switches + 2 * TIMER_COST + sample);
+        assert_eq!(cost(CoverageCode::BackOffWithSamples, true), switches + TIMER_COST + sample);
+    }
+
+    #[test]
+    fn a_sample_stands_for_the_pause_before_if_there_were_none_in_it() {
+        for (pause, times) in
+            [(CoverageCode::BackOff, 3.0), (CoverageCode::BackOffWithSamples, 1.0), (CoverageCode::End, 1.0)]
+        {
+            let frames = words(|out| {
+                kernel::coverage(out, 0, CoverageCode::Begin);
+                kernel::coverage(out, 100, pause);
+                kernel::coverage(out, 300, CoverageCode::Begin);
+                kernel::coverage(out, 400, pause);
+            });
+            let kernel = Kernel::of(&frames, 1000);
+            assert_eq!(kernel.covered, [(0, 100), (300, 400)]);
+            assert_eq!([50, 350].map(|time| kernel.times_its_weight(time)), [1.0, times], "{pause:?}");
+            let paused = if pause == CoverageCode::End { 0 } else { 2 };
+            assert_eq!((kernel.paused.len(), kernel.back_offs), (paused, paused as u64), "{pause:?}");
+        }
     }
 
     #[test]

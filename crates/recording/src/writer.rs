@@ -1,5 +1,8 @@
 //! Appending frames.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -7,6 +10,7 @@ use std::path::Path;
 
 use holdup_trace::instructions::TABLES;
 use serde::Serialize;
+use zstd::bulk::Compressor;
 
 use crate::format::{self, FRAME_HEADER, FRAME_MAGIC, FrameKind};
 
@@ -52,7 +56,7 @@ impl StreamPiece {
 pub(crate) fn packed(kind: FrameKind, process: u32, content: &[u8], level: i32) -> io::Result<Vec<u8>> {
     let compressed = match content.len() {
         0..SHORT => None,
-        _ => Some(zstd::bulk::compress(content, level)?).filter(|stored| stored.len() < content.len()),
+        _ => Some(compress(content, level)?).filter(|stored| stored.len() < content.len()),
     };
     let stored = compressed.as_deref().unwrap_or(content);
     let mut frame = Vec::with_capacity(FRAME_HEADER + stored.len());
@@ -64,6 +68,17 @@ pub(crate) fn packed(kind: FrameKind, process: u32, content: &[u8], level: i32) 
     frame.extend(format::checksum(&frame, stored).to_le_bytes());
     frame.extend(stored);
     Ok(frame)
+}
+
+/// By zstd, whose tables each thread keeps: to make them anew takes as long as to compress a few KiB.
+fn compress(content: &[u8], level: i32) -> io::Result<Vec<u8>> {
+    thread_local! {
+        static COMPRESSORS: RefCell<BTreeMap<i32, Compressor<'static>>> = const { RefCell::new(BTreeMap::new()) };
+    }
+    COMPRESSORS.with_borrow_mut(|compressors| match compressors.entry(level) {
+        Entry::Occupied(made) => made.into_mut().compress(content),
+        Entry::Vacant(none) => none.insert(Compressor::new(level)?).compress(content),
+    })
 }
 
 /// Appends frames to a new recording. Each frame reaches the file in one write.

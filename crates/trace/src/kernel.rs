@@ -18,7 +18,9 @@ pub const MAX_ADDRESSES: usize = 512;
 
 /// What a record of a switch, to a core or from it, takes the thread that it is about while it runs (ns): it cannot be measured
 /// from outside, and is taken from measurements (docs/performance.md).
-pub const SWITCH_COST: u64 = 700;
+pub const SWITCH_COST: u64 = 1_000;
+/// What it takes more where the thread has a timer for samples, which is stopped and started with it.
+pub const TIMER_COST: u64 = 1_000;
 /// As for a wake-up.
 pub const WAKING_COST: u64 = 600;
 /// As for a sample of a running thread with its stack.
@@ -72,6 +74,8 @@ pub enum CoverageCode {
     End = 1,
     /// They are not recorded from now on, because there are too many: CPU times are read instead.
     BackOff = 2,
+    /// As [`CoverageCode::BackOff`], but what threads execute goes on to be sampled.
+    BackOffWithSamples = 3,
 }
 
 /// A record, borrowed from the words that hold it.
@@ -484,6 +488,7 @@ fn record(head: u64, words: &[u64]) -> Option<Record<'_>> {
                 0 => CoverageCode::Begin,
                 1 => CoverageCode::End,
                 2 => CoverageCode::BackOff,
+                3 => CoverageCode::BackOffWithSamples,
                 _ => return None,
             };
             Record::Coverage { time: word(1)?, kind }

@@ -84,4 +84,8 @@ fn this_process_is_as_proc_says() {
     let here = this_process_is_as_proc_says as fn() as usize as u64;
     let code = processes.code(own).expect("mappings");
     assert!(code.iter().any(|mapping| (mapping.start..mapping.start + mapping.len).contains(&here)));
+    // A thread that is made has the latest number, or others are made at the same time.
+    let before = processes.latest().expect("a number");
+    std::thread::spawn(|| {}).join().expect("its end");
+    assert_ne!(processes.latest().expect("a number"), before);
 }

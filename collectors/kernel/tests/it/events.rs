@@ -273,6 +273,50 @@ fn a_running_process_is_recorded_with_all_its_threads() {
 }
 
 #[test]
+fn processors_are_sampled_while_threads_are_not_watched() {
+    let mut child = command(Task::UntilKilled).spawn().expect("a program");
+    let pid = Pid(child.id());
+    if let Some(mut watch) = over_process(pid, Wanted::default()) {
+        watch.enable().expect("on");
+        watch.suspend(|_| {});
+        if watch.sample_processors(&Linux) {
+            assert!(!watch.sample_processors(&Linux), "they are already");
+            for _ in 0..2 {
+                let mut samples = 0;
+                while samples < 20 {
+                    assert_eq!(watch.wait(Duration::from_millis(5)), Waited::Go);
+                    watch.drain(|event| match event.what {
+                        What::Sample(sample) => {
+                            samples += u32::from(event.pid == pid && sample.weight_ns > 0)
+                        }
+                        What::Throttle { .. } | What::Lost { .. } => {}
+                        ref other => panic!("{other:?} while nothing else is watched"),
+                    });
+                }
+                watch.resume(&Linux, [pid]).expect("on again");
+                let mut seen = Seen::default();
+                while seen.forks.len() < 3 || seen.samples < 3 {
+                    watch.wait(Duration::from_millis(5));
+                    seen.drain(&mut watch);
+                }
+                seen.is_readable();
+                watch.suspend(|_| {});
+            }
+            watch.resume(&Linux, [pid]).expect("on again");
+            child.kill().expect("it runs");
+            child.wait().expect("its end");
+            while watch.wait(Duration::from_millis(5)) != Waited::Ended {
+                watch.drain(|_| {});
+            }
+        } else {
+            println!("skipped: processors may not be sampled here");
+        }
+    }
+    let _ended = child.kill();
+    child.wait().expect("its end");
+}
+
+#[test]
 fn the_end_of_a_running_process_is_noticed() {
     let mut child = command(Task::UntilKilled).spawn().expect("a program");
     if let Some(mut watch) = over_process(Pid(child.id()), Wanted::default()) {

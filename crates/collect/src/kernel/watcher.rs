@@ -60,6 +60,10 @@ struct State {
     arguments: bool,
     /// The first process.
     root: Option<u32>,
+    /// All that runs on the machine is sampled, other programs too.
+    samples_all: bool,
+    /// The number that a process or thread had been given last when events were still there to tell of it.
+    latest: Option<u32>,
 }
 
 /// A thread that lives.
@@ -111,6 +115,8 @@ impl Watcher {
             next_look: 0,
             arguments,
             root: None,
+            samples_all: false,
+            latest: None,
         };
         if has_switches {
             // Of a program that is started nothing is recorded before it executes: all is known from the start.
@@ -192,9 +198,14 @@ impl Watcher {
             Pace::BackOff => {
                 // Closed, not only switched off: the kernel pays for what is open.
                 let state = &mut self.state;
+                state.latest = state.processes.latest().ok();
                 self.watch.suspend(|event| state.take(&event));
+                // A program that switches often has its threads' timers stopped and started all the time.
+                state.samples_all |= self.watch.sample_processors(&Linux);
                 budget.spend(monotonic_ns().saturating_sub(now));
-                kernel::coverage(&mut self.state.out, now, CoverageCode::BackOff);
+                let samples = self.state.samples_all;
+                let code = if samples { CoverageCode::BackOffWithSamples } else { CoverageCode::BackOff };
+                kernel::coverage(&mut self.state.out, now, code);
                 self.state.threads.values_mut().for_each(|thread| thread.moves(false));
                 self.read = 0;
             }
@@ -248,8 +259,10 @@ impl State {
         let (pid, tid) = (event.pid.0, event.tid.0);
         match event.what {
             What::Switch(_) | What::Sample(_) if tid == NOBODY => {}
+            What::Sample(_) if self.samples_all && !self.images.contains_key(&pid) => {}
             What::Switch(switch) => {
-                self.cost += kernel::SWITCH_COST;
+                let timer = if self.samples_all { 0 } else { kernel::TIMER_COST };
+                self.cost += kernel::SWITCH_COST + timer;
                 let leaves = switch != Switch::In;
                 if leaves {
                     self.on_core.leaves(event.cpu.0, time);
@@ -365,6 +378,10 @@ impl State {
 
     /// The processes that are recorded: the first one and its descendants.
     fn family(&self) -> Vec<Pid> {
+        if self.latest.is_some() && self.latest == self.processes.latest().ok() {
+            // There are no new ones.
+            return self.with_threads().into_iter().map(Pid).collect();
+        }
         self.root.and_then(|root| self.processes.family_of(Pid(root)).ok()).unwrap_or_default()
     }
 
@@ -388,10 +405,14 @@ impl State {
 
     /// Finds out what threads the known processes have, while no events tell.
     fn count_threads(&mut self, now: u64) {
-        let known: BTreeSet<u32> = self.threads.values().map(|thread| thread.pid).collect();
-        for pid in known {
+        for pid in self.with_threads() {
             self.count_threads_of(Pid(pid), now);
         }
+    }
+
+    /// The processes that are known to live.
+    fn with_threads(&self) -> BTreeSet<u32> {
+        self.threads.values().map(|thread| thread.pid).collect()
     }
 
     fn count_threads_of(&mut self, pid: Pid, now: u64) {

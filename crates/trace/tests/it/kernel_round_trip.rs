@@ -20,6 +20,7 @@ fn every_record_is_read_as_it_was_written() {
     kernel::waking(&mut words, 27, 28, 29);
     kernel::reading(&mut words, 30, (31, 32), 33, 34);
     kernel::coverage(&mut words, 35, CoverageCode::BackOff);
+    kernel::coverage(&mut words, 36, CoverageCode::BackOffWithSamples);
     kernel::lost(&mut words, 36, 37);
     let running = |access| Record::Sample {
         time: 15,
@@ -54,6 +55,7 @@ fn every_record_is_read_as_it_was_written() {
         Record::Waking { time: 27, tid: 28, by: 29 },
         Record::Reading { time: 30, pid: 31, tid: 32, cpu: 33, delay: 34 },
         Record::Coverage { time: 35, kind: CoverageCode::BackOff },
+        Record::Coverage { time: 36, kind: CoverageCode::BackOffWithSamples },
         Record::Lost { time: 36, count: 37 },
     ];
     assert_eq!(kernel::records(&words).collect::<Vec<_>>(), expected);
