@@ -259,7 +259,8 @@ impl State {
         let (pid, tid) = (event.pid.0, event.tid.0);
         match event.what {
             What::Switch(_) | What::Sample(_) if tid == NOBODY => {}
-            What::Sample(_) if self.samples_all && !self.images.contains_key(&pid) => {}
+            // Another program's, which is nobody's business; its number may have been one of ours.
+            What::Sample(_) if self.samples_all && !self.threads.contains_key(&tid) => {}
             What::Switch(switch) => {
                 let timer = if self.samples_all { 0 } else { kernel::TIMER_COST };
                 self.cost += kernel::SWITCH_COST + timer;
