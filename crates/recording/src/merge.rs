@@ -108,7 +108,7 @@ impl Sites<'_> {
     }
 }
 
-/// So long after its threads a process may end.
+/// So long after its threads, whose end was not seen, a process may end.
 const LATE_END: Nanos = Nanos::new(10_000_000);
 
 impl Merge<'_> {
@@ -193,7 +193,8 @@ impl Merge<'_> {
             let (seen, thread) = (&image.threads[index], &mut process.threads[id.index()]);
             let until = seen.end.or(image.end).unwrap_or(self.end);
             let is_known = |begin: Time, end: Time| begin <= thread.start && self.clock.at(until) <= end;
-            let is_to_the_end = process.end.since(self.clock.at(until)) <= LATE_END;
+            let has_ended = seen.end.is_some();
+            let is_to_the_end = has_ended || process.end.since(self.clock.at(until)) <= LATE_END;
             let is_covered = process.covered.iter().any(|&(begin, end)| is_known(begin, end));
             if thread.cpu.is_none() && is_to_the_end && is_covered {
                 let spans = self.kernel.spans(seen.tid, seen.start, until);

@@ -8,7 +8,7 @@ pub const MAX_COST: f64 = 0.02;
 const SAVED: f64 = 1500e6;
 /// A pause lasts until as much may be used as for so much CPU time (ns): what is recorded lies evenly over the run, and no
 /// part of it is seen less than others of the same rate.
-const AFTER_PAUSE: f64 = 100e6;
+const AFTER_PAUSE: f64 = 300e6;
 
 /// What is to be done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,11 +132,11 @@ mod tests {
         assert_eq!(budget.decide(), Pace::GoOn, "30 ms saved, and 1.8 earned since");
         budget.spend(2 * MS);
         assert_eq!(budget.decide(), Pace::BackOff, "1.2 ms too many");
-        budget.earn(159 * MS);
+        budget.earn(359 * MS);
         assert_eq!((budget.decide(), budget.pauses()), (Pace::GoOn, true));
         budget.earn(2 * MS);
-        assert_eq!(budget.decide(), Pace::Resume, "2 ms are there, 2 % of 100");
-        budget.spend(2_100 * US);
+        assert_eq!(budget.decide(), Pace::Resume, "6 ms are there, 2 % of 300");
+        budget.spend(6_100 * US);
         assert_eq!(budget.decide(), Pace::BackOff);
     }
 

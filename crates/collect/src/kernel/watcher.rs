@@ -103,21 +103,7 @@ impl Watcher {
         max_cost: Option<f64>,
     ) -> Watcher {
         let now = monotonic_ns();
-        let mut state = State {
-            out: Vec::new(),
-            processes: Processes::here(),
-            files: Files::default(),
-            images: BTreeMap::new(),
-            last_image: 0,
-            threads: BTreeMap::new(),
-            cost: 0,
-            on_core: OnCore::new(now),
-            next_look: 0,
-            arguments,
-            root: None,
-            samples_all: false,
-            latest: None,
-        };
+        let mut state = State::new(now, arguments);
         if has_switches {
             // Of a program that is started nothing is recorded before it executes: all is known from the start.
             kernel::coverage(&mut state.out, 0, CoverageCode::Begin);
@@ -254,6 +240,24 @@ impl Watcher {
 }
 
 impl State {
+    fn new(now: u64, arguments: bool) -> State {
+        State {
+            out: Vec::new(),
+            processes: Processes::here(),
+            files: Files::default(),
+            images: BTreeMap::new(),
+            last_image: 0,
+            threads: BTreeMap::new(),
+            cost: 0,
+            on_core: OnCore::new(now),
+            next_look: 0,
+            arguments,
+            root: None,
+            samples_all: false,
+            latest: None,
+        }
+    }
+
     fn take(&mut self, event: &Event<'_>) {
         let time = event.time_ns;
         let (pid, tid) = (event.pid.0, event.tid.0);
@@ -482,5 +486,47 @@ impl State {
                 thread.seen = (!at_all && thread.is_blocked).then_some(Place { stack, call, argument });
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use holdup_kernel::{Cpu, Sample};
+
+    use super::*;
+
+    /// How many words a sample of this thread adds, and what it costs.
+    fn taken(state: &mut State, tid: u32) -> (usize, u64) {
+        let sample = Sample { weight_ns: 9, in_kernel: true, registers: None, stack: &[] };
+        let what = What::Sample(sample);
+        let (words, cost) = (state.out.len(), state.cost);
+        state.take(&Event { time_ns: 5, pid: Pid(7), tid: Tid(tid), cpu: Cpu(0), what });
+        (state.out.len() - words, state.cost - cost)
+    }
+
+    #[test]
+    fn of_samples_of_processors_those_of_other_programs_are_dropped() {
+        let mut state = State::new(0, false);
+        state.threads.insert(8, Thread::new(7, false));
+        // Events of threads tell of the program's alone, and of one perhaps before anything else does.
+        assert!(taken(&mut state, 8).0 > 0 && taken(&mut state, 9).0 > 0);
+        state.samples_all = true;
+        assert!(taken(&mut state, 8).0 > 0);
+        assert_eq!(taken(&mut state, 9), (0, 0));
+    }
+
+    #[test]
+    fn a_switch_costs_more_while_threads_have_timers() {
+        let mut state = State::new(0, false);
+        let mut cost = |samples_all| {
+            (state.samples_all, state.cost) = (samples_all, 0);
+            let what = What::Switch(Switch::In);
+            state.take(&Event { time_ns: 5, pid: Pid(7), tid: Tid(8), cpu: Cpu(0), what });
+            state.cost
+        };
+        assert_eq!(
+            [false, true].map(&mut cost),
+            [kernel::SWITCH_COST + kernel::TIMER_COST, kernel::SWITCH_COST]
+        );
     }
 }

@@ -118,6 +118,21 @@ fn a_program_has_ended_where_its_process_executes_another() {
     assert_eq!((timeline.check(), timeline.end), (Ok(()), Time::from_nanos(300)));
 }
 
+/// On a busy machine the recorder may notice late that a process was killed.
+#[test]
+fn what_a_killed_thread_used_is_known_however_late_the_recording_ends() {
+    let start = ProcessStart { pid: 7, parent_pid: 1, start: 1_100, forked: false };
+    for end in [2_000, 80_000_000] {
+        let run = recorded_until(end, &[(start.clone(), ProcessEnd::default())], |out| {
+            kernel::coverage(out, 0, CoverageCode::Begin);
+            kernel::exec(out, 1_000, 7, 1, b"killed\0");
+            kernel::switch(out, 1_200, MAIN, 0, false, false);
+            kernel::exit(out, 1_900, MAIN);
+        });
+        assert_eq!(run.processes[0].threads[0].known_cpu(), Some(Nanos::new(700)), "{end}");
+    }
+}
+
 /// Who asks for the time waits if the loop around the call does; what the clock's own code does is no matter.
 #[test]
 fn the_loop_that_asks_for_the_time_says_whether_it_waits() {
