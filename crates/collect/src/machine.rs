@@ -36,14 +36,22 @@ pub(crate) fn has_invariant_counter() -> bool {
 
 /// CLOCK_MONOTONIC in ns.
 pub(crate) fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    nanos_of(ClockId::Monotonic)
 }
 
 /// CPU time of this process so far, in ns.
 pub(crate) fn own_cpu_ns() -> u64 {
-    let used = clock_gettime(ClockId::ProcessCPUTime);
-    used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
+    nanos_of(ClockId::ProcessCPUTime)
+}
+
+/// CPU time of the calling thread so far, in ns.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    nanos_of(ClockId::ThreadCPUTime)
+}
+
+fn nanos_of(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// The clock of a session: the processor's counter where it is invariant, else CLOCK_MONOTONIC.

@@ -14,7 +14,7 @@ use holdup_trace::kernel::{self, CoverageCode, NO_CALL, NO_STACK, SampleCode};
 use super::STACK_BYTES;
 use super::images::Image;
 use super::pace::{Budget, MAX_COST, OnCore, Pace};
-use crate::machine::monotonic_ns;
+use crate::machine::{monotonic_ns, thread_cpu_ns};
 
 /// How often the rings are drained and blocked threads looked at.
 const TICK: Duration = Duration::from_millis(40);
@@ -174,6 +174,8 @@ impl Watcher {
         let Some(budget) = &mut self.budget else { return };
         budget.earn(self.state.on_core.taken(now, !budget.pauses()));
         budget.spend(cost);
+        // That the kernel has us wait while it closes events costs the program nothing.
+        let begun = thread_cpu_ns();
         match budget.decide() {
             Pace::GoOn => {}
             Pace::BackOff if self.has_no_limit => {
@@ -188,7 +190,7 @@ impl Watcher {
                 self.watch.suspend(|event| state.take(&event));
                 // A program that switches often has its threads' timers stopped and started all the time.
                 state.samples_all |= self.watch.sample_processors(&Linux);
-                budget.spend(monotonic_ns().saturating_sub(now));
+                budget.spend(thread_cpu_ns().saturating_sub(begun));
                 let samples = self.state.samples_all;
                 let code = if samples { CoverageCode::BackOffWithSamples } else { CoverageCode::BackOff };
                 kernel::coverage(&mut self.state.out, now, code);
@@ -202,7 +204,7 @@ impl Watcher {
                 match self.watch.resume(&Linux, family) {
                     Ok(()) => {
                         if let Some(budget) = &mut self.budget {
-                            budget.spend(monotonic_ns().saturating_sub(now));
+                            budget.spend(thread_cpu_ns().saturating_sub(begun));
                         }
                         self.state.on_core.begins_again(monotonic_ns());
                         kernel::coverage(&mut self.state.out, monotonic_ns(), CoverageCode::Begin);
