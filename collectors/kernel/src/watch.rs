@@ -126,12 +126,11 @@ impl Watch {
     }
 
     /// From now on what runs is sampled by the timers of processors, not of threads, while events are suspended as well:
-    /// of all programs, so the caller has to choose. To be called while events are suspended. False where it is not
-    /// allowed, or samples were not wanted or are taken so already; then all stays as it was.
+    /// of all programs, so the caller has to choose. False where it is not allowed, events are not suspended, or samples
+    /// were not wanted or are taken so already; then all stays as it was.
     pub fn sample_processors(&mut self, system: &impl System) -> bool {
-        let Some(own) = self.kinds.iter().position(|attributes| attributes.kind == Kind::Samples) else {
-            return false;
-        };
+        let samples = self.kinds.iter().position(|attributes| attributes.kind == Kind::Samples);
+        let Some(own) = samples.filter(|_| self.suspended) else { return false };
         let before = self.kinds[own];
         let of_processor = Attributes {
             kernel: true,

@@ -278,6 +278,7 @@ fn processors_are_sampled_while_threads_are_not_watched() {
     let pid = Pid(child.id());
     if let Some(mut watch) = over_process(pid, Wanted::default()) {
         watch.enable().expect("on");
+        assert!(!watch.sample_processors(&Linux), "threads are watched");
         watch.suspend(|_| {});
         if watch.sample_processors(&Linux) {
             assert!(!watch.sample_processors(&Linux), "they are already");
