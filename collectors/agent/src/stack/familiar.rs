@@ -12,7 +12,7 @@ const SETS: usize = 64;
 const WAYS: usize = 4;
 const MASKS: usize = FINE_WORDS.div_ceil(64);
 
-/// What told one stack from others.
+/// What makes a stack another than others.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     /// Which words went into its id, a bit each from the top of the stack.

@@ -133,12 +133,15 @@ impl Findings {
         });
         let is_without_replay =
             |finding: &&Finding| finding.gain.as_ref().is_some_and(|gain| gain.expression.is_empty());
-        let lead = match (rows.is_empty(), has_gains) {
-            (true, _) => "",
-            (false, true) => {
+        let lead = match (rows.is_empty(), has_gains, diagnosis.what_if.is_some()) {
+            (true, ..) => "",
+            (false, true, _) => {
                 "Each gain comes from a replay of this recording with that one thing fixed; the bar is the range it lies in, the tick is the cost. Gains overlap and do not add up."
             }
-            (false, false) => {
+            (false, false, true) => {
+                "The cost is the thread time lost to it, by the number of threads at work. What fixing would give back is predicted for none of these."
+            }
+            (false, false, false) => {
                 "The cost is the thread time lost to it, by the number of threads at work. What fixing would give back is not predicted here: this recording was not replayed."
             }
         };

@@ -90,6 +90,18 @@ fn without_a_replay_the_page_says_so() {
     assert!(select(&page, ".gain").is_empty());
     assert!(texts(&page, "#what-if .none")[0].contains("was not replayed"));
     assert!(texts(&page, "#lines .lead")[0].contains("No running thread was sampled"));
+    assert!(texts(&page, "main")[0].contains("this recording was not replayed"));
+}
+
+#[test]
+fn a_replay_that_gives_no_finding_a_gain_is_not_denied() {
+    let run = examples::run(vec![examples::planted()]);
+    let mut diagnosis = examples::with_gains(examples::diagnosed(&run).remove(0), "table_lock");
+    diagnosis.findings.iter_mut().for_each(|finding| finding.gain = None);
+    diagnosis.what_if.as_mut().unwrap().all_together = None;
+    let page = read(&run, &[diagnosis]);
+    let said = &texts(&page, "main")[0];
+    assert!(said.contains("is predicted for none of these") && !said.contains("was not replayed"), "{said}");
 }
 
 #[test]
