@@ -191,8 +191,8 @@ pub(crate) struct ProcessFacts {
     pub(crate) effective_cores: Option<u32>,
     /// The threads that do work. One that only starts and joins others is not one.
     pub(crate) working_threads: Vec<usize>,
-    /// How many working threads there were at once, not counting those that wait for others' ends: every cost is
-    /// thread-time divided by this.
+    /// How many working threads there were at once, not counting those that wait for others' ends, two where several take turns
+    /// at the work: every cost is thread-time divided by this.
     pub(crate) workers: u32,
     /// The average number of active threads over T.
     #[cfg_attr(test, schemars(range(min = 0.0)))]

@@ -125,7 +125,9 @@ pub fn render_brief(run: &Run, diagnoses: &[Diagnosis], look: Look) -> String {
             lines.extend(single_thread(process, diagnosis, look));
             match diagnosis.findings.is_empty() {
                 true if process.threads.len() <= 1 => {}
-                true => lines.extend(wrapped(&without_findings(process, diagnosis).0, 0, Ink::Strong, look)),
+                true => {
+                    lines.extend(wrapped(&without_findings(process, diagnosis, look).0, 0, Ink::Strong, look))
+                }
                 false => lines.extend(findings::brief(diagnosis, BRIEF.saturating_sub(lines.len()), look)),
             }
             lines
@@ -221,10 +223,10 @@ fn headline(run: &Run, diagnosis: &Diagnosis, look: Look) -> String {
         0 | 1 => format!("{program} ({})", pids(process)),
         _ => format!("{program} ({}), the busiest of {} processes,", pids(process), grouped(many as u64)),
     };
-    let (workers, all) = (diagnosis.workers as usize, process.threads.len());
+    let all = process.threads.len();
     let mut threads = counted(all as u64, "thread", "threads");
-    if workers != all && workers > 0 {
-        threads.push_str(&format!(" ({} at work at once)", grouped(workers as u64)));
+    if let Some(at_once) = at_once(diagnosis, all) {
+        threads.push_str(&format!(" ({at_once})"));
     }
     let cores = match diagnosis.cores {
         0 => String::new(),
@@ -279,6 +281,15 @@ fn on_cores(diagnosis: &Diagnosis) -> Option<String> {
         .then(|| format!(", {} on a core", figure(on_cpu)))
 }
 
+/// How many of so many threads were at work at once, if not all.
+pub(crate) fn at_once(diagnosis: &Diagnosis, all: usize) -> Option<String> {
+    match diagnosis.workers as usize {
+        _ if diagnosis.one_by_one => Some("one at a time at work".to_owned()),
+        workers if workers == all || workers == 0 => None,
+        workers => Some(format!("{} at work at once", grouped(workers as u64))),
+    }
+}
+
 /// How many threads could have run and had no core, where that is a number to speak of.
 fn without_core(diagnosis: &Diagnosis) -> Option<String> {
     let without = shares::without_core(diagnosis);
@@ -312,14 +323,14 @@ fn no_findings(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec<Line
     if process.threads.len() <= 1 {
         return Vec::new();
     }
-    let (verdict, checked) = without_findings(process, diagnosis);
+    let (verdict, checked) = without_findings(process, diagnosis, look);
     let mut lines = wrapped(&verdict, 0, Ink::Strong, look);
     lines.extend(wrapped(&checked, 0, Ink::Text, look));
     lines
 }
 
 /// What is said of a process without findings: the verdict, and what it rests on.
-pub(crate) fn without_findings(process: &Process, diagnosis: &Diagnosis) -> (String, String) {
+pub(crate) fn without_findings(process: &Process, diagnosis: &Diagnosis, look: Look) -> (String, String) {
     let of = match diagnosis.workers {
         0 => String::new(),
         workers => format!(" of {workers}"),
@@ -344,6 +355,7 @@ pub(crate) fn without_findings(process: &Process, diagnosis: &Diagnosis) -> (Str
             percent(diagnosis.cost_identity.unexplained.share_of(diagnosis.wall))
         )
     };
+    let verdict = verdict + &alone_at_work(process, diagnosis, look).unwrap_or_default();
     // Of more threads than cores some wait at any time, which costs nothing while the others keep the cores busy.
     let idle = Nanos::new((diagnosis.wall.get() as f64 * (1.0 - diagnosis.efficiency)) as u64);
     let parts = diagnosis.cost_identity.parts.iter().map(|&(kind, cost)| (kind, cost.min(idle)));
@@ -361,6 +373,20 @@ pub(crate) fn without_findings(process: &Process, diagnosis: &Diagnosis) -> (Str
     };
     let (seen, unseen) = surroundings::seen(process);
     (verdict, format!("Checked: {seen}; {lost}. Not seen from here: {unseen}."))
+}
+
+/// What is said, after the verdict, where one of several threads does all the work, so that no other core is used.
+fn alone_at_work(process: &Process, diagnosis: &Diagnosis, look: Look) -> Option<String> {
+    let (1, 2.., [thread]) = (diagnosis.workers, diagnosis.cores, diagnosis.working_threads.as_slice())
+    else {
+        return None;
+    };
+    let names = names::of(process, Some(&diagnosis.timeline.roles), look);
+    Some(format!(
+        " All of the work is that of {}: to use more than one of the {} cores, share it out.",
+        names.thread_in_full(*thread),
+        grouped(u64::from(diagnosis.cores))
+    ))
 }
 
 fn other_processes(run: &Run, diagnoses: &[Diagnosis], look: Look) -> Vec<Line> {

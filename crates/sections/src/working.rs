@@ -54,6 +54,9 @@ pub struct Working {
     pub is: Vec<bool>,
     /// The number of places, at least 1.
     pub at_once: u32,
+    /// True if never two of them are at work at once, though several have a part in the work and there are cores for two: there are
+    /// two places all the same.
+    pub one_by_one: bool,
     /// The time of all places together (ns).
     pub thread_time: u64,
     /// How many of them can run at a time on the CPUs that they may use; 0 where that is not known.
@@ -80,12 +83,18 @@ impl Working {
             (0..is.len()).filter(|&index| is[index]).map(|index| ThreadId::new(index as u32)).collect();
         let polled_joins = PolledJoins::of(process, timeline);
         let looks_after = looks_after(timeline, times, &is);
-        let (at_once, thread_time) = places(process, timeline, &polled_joins, &threads);
         let (fewest_cores, take_turns, wall) = (cores, runs_goroutines(process), timeline.wall());
+        let could_work_together = cores != 1 && !take_turns && share_the_work(times, &threads, wall);
+        let taken = Taken::of(process, timeline, &polled_joins, &threads);
+        let most = taken.at_once(wall);
+        let one_by_one = most == 1 && could_work_together;
+        let at_once = if one_by_one { 2 } else { most };
+        let thread_time = taken.time_of(at_once);
         Self {
             threads,
             is,
             at_once,
+            one_by_one,
             thread_time,
             cores,
             fewest_cores,
@@ -237,31 +246,52 @@ fn runs_goroutines(process: &Process) -> bool {
     })
 }
 
-/// The number of places, and their time together.
-fn places(process: &Process, timeline: &Timeline, polled: &PolledJoins, threads: &[ThreadId]) -> (u32, u64) {
-    let places = &timeline.places;
-    let all = time_by_number(timeline, threads, |thread, segment| {
-        is_joining(process, places, polled, thread, segment)
-    });
-    // Who has nothing to do while others work makes no additional place.
-    let at_work = time_by_number(timeline, threads, |thread, segment| match segment.state {
-        State::Blocked if places.idles(segment.site) => true,
-        State::Spinning if segment.object.is_none() && places.seeks_work(segment.site) => true,
-        _ => is_joining(process, places, polled, thread, segment),
-    });
-    let least = LEAST_TOGETHER * timeline.wall().get() as f64;
-    let mut at_least = 0u64;
-    let mut at_once = 1;
-    for (taken, &time) in at_work.iter().enumerate().rev() {
-        at_least += time;
-        if taken > 0 && at_least > 0 && at_least as f64 >= least {
-            at_once = taken;
-            break;
-        }
+/// True if threads beside the one that did most had a part in the work, so that they might have done it at the same time.
+fn share_the_work(times: &[ThreadTimes], threads: &[ThreadId], wall: Nanos) -> bool {
+    let active = || threads.iter().map(|thread| times[thread.index()].active);
+    let most = active().max().unwrap_or_default();
+    (active().sum::<Nanos>() - most).share_of(wall) >= LEAST_TOGETHER
+}
+
+/// By their number, how long (ns) so many working threads were there that did not wait for others' ends.
+struct Taken {
+    all: Vec<u64>,
+    /// Who has nothing to do while others work makes no additional place.
+    at_work: Vec<u64>,
+}
+
+impl Taken {
+    fn of(process: &Process, timeline: &Timeline, polled: &PolledJoins, threads: &[ThreadId]) -> Self {
+        let places = &timeline.places;
+        let all = time_by_number(timeline, threads, |thread, segment| {
+            is_joining(process, places, polled, thread, segment)
+        });
+        let at_work = time_by_number(timeline, threads, |thread, segment| match segment.state {
+            State::Blocked if places.idles(segment.site) => true,
+            State::Spinning if segment.object.is_none() && places.seeks_work(segment.site) => true,
+            _ => is_joining(process, places, polled, thread, segment),
+        });
+        Self { all, at_work }
     }
-    let of_all = |(taken, &time): (usize, &u64)| (at_once.max(taken) as u64).saturating_mul(time);
-    let thread_time = all.iter().enumerate().map(of_all).fold(0, u64::saturating_add);
-    (at_once as u32, thread_time)
+
+    /// The most that were at work at once for more than a moment, at least 1.
+    fn at_once(&self, wall: Nanos) -> u32 {
+        let least = LEAST_TOGETHER * wall.get() as f64;
+        let mut at_least = 0u64;
+        for (taken, &time) in self.at_work.iter().enumerate().skip(1).rev() {
+            at_least += time;
+            if at_least > 0 && at_least as f64 >= least {
+                return taken as u32;
+            }
+        }
+        1
+    }
+
+    /// The time (ns) of so many places, and of those beyond them while there are more threads.
+    fn time_of(&self, places: u32) -> u64 {
+        let of_all = |(taken, &time): (usize, &u64)| u64::from(places).max(taken as u64).saturating_mul(time);
+        self.all.iter().enumerate().map(of_all).fold(0, u64::saturating_add)
+    }
 }
 
 /// How long (ns) so many of these threads were there at a time, without those that were `away`, by their number.

@@ -44,6 +44,7 @@ subjects! {
     io_wait
     semaphore
     serial_phase
+    early_join
     rwlock
     two_locks
     lock_array

@@ -46,6 +46,7 @@ mod first_findings {
         late_thread
         condition_barrier
         serial_phase
+        early_join
         pipeline
         piped_stage
         forked_workers

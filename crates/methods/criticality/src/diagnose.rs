@@ -125,6 +125,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         chains: chains(&blame, &objects),
         working_threads: working.threads,
         workers: working.at_once,
+        one_by_one: working.one_by_one,
         threads: times,
         objects,
         families: family_costs,

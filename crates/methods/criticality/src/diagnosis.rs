@@ -33,6 +33,8 @@ pub struct Diagnosis {
     /// cost is divided by. A main thread that computes, starts four workers and joins them makes this 4, though
     /// five threads work.
     pub workers: u32,
+    /// True if never two of them were at work at once, though several had a part in the work: it is divided by two all the same.
+    pub one_by_one: bool,
     /// The average number of active threads over T.
     pub parallelism: f64,
     /// CPU time of all threads over T, where it is known for every thread.

@@ -176,7 +176,7 @@ fn verdict(told: &Told<'_>) -> (String, String) {
             ),
         );
     }
-    let (verdict, checked) = terminal::without_findings(told.process, told.diagnosis);
+    let (verdict, checked) = terminal::without_findings(told.process, told.diagnosis, LOOK);
     (sentence(&verdict), sentence(&checked))
 }
 

@@ -176,11 +176,7 @@ fn figures(told: &Told<'_>) -> Vec<KeyFigure> {
     add("Wall time", Figure::of(&time(diagnosis.wall)));
     let threads = process.threads.len();
     let workers = diagnosis.workers as usize;
-    let at_once = if workers != threads && workers > 0 {
-        format!("{} at work at once", grouped(workers as u64))
-    } else {
-        String::new()
-    };
+    let at_once = terminal::at_once(diagnosis, threads).unwrap_or_default();
     add("Threads", Figure::with(grouped(threads as u64), at_once));
     if diagnosis.cores > 0 {
         let quota = match shares::effective_cores(diagnosis) {

@@ -64,9 +64,9 @@ impl Pass<'_> {
             self.blame.beyond_cores += Nanos::new(u64::from(absent) * length.get());
             return;
         }
-        // Who waits for what it gave to others is not missed.
+        // Who waits for what it gave to others is not missed; but where it gave all to one, the two of them never work together.
         let not_missed = match self.joining {
-            1.. if self.giving > 0 => absent.saturating_sub(self.ended_meanwhile),
+            1.. if self.giving > 0 && self.places_taken > 1 => absent.saturating_sub(self.ended_meanwhile),
             _ => 0,
         };
         let missed = u64::from(absent - not_missed);

@@ -242,6 +242,7 @@ fn executed_at_the_end(case: &Case<'_>, late: &Late, siblings: usize) -> Option<
         threads.iter().filter_map(move |&thread| Some((thread, times.waited.get(&(Some(object), thread))?)))
     });
     case.executed(waited.collect::<Vec<(ThreadId, &Spans)>>())
+        .or_else(|| case.executed(threads.iter().map(|&thread| (thread, &times.ended))))
 }
 
 fn describe_join(case: &Case<'_>, late: &Late, siblings: usize) -> Description {
@@ -292,8 +293,11 @@ fn describe_join(case: &Case<'_>, late: &Late, siblings: usize) -> Description {
     let mut evidence = vec![figures];
     evidence.extend(executed.as_ref().map(Executed::evidence));
     evidence.extend(meanwhile(&late.charge));
-    let on_path =
+    let on_path: Nanos =
         objects.iter().filter_map(|(object, _)| case.object_cost(*object)).map(|cost| cost.on_path).sum();
+    // Others may stand between, as who writes out what these have done: the path goes through these all the same.
+    let of_threads = case.path.by_thread.iter().filter(|(thread, _)| threads.contains(thread));
+    let on_path = on_path.max(of_threads.map(|(_, time)| *time).sum::<Nanos>().min(lost));
     Description {
         object: objects.first().map(|(object, _)| *object),
         threads,

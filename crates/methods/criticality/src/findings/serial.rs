@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::figures::percent;
-use holdup_model::{Ends, Nanos, ObjectId, ObjectKind, SiteId, State, ThreadId};
+use holdup_model::{Ends, Nanos, ObjectId, ObjectKind, SiteId, State, ThreadId, Time};
 
 use super::executed::Executed;
 use super::{Candidate, Case, Description, LEAST_SHARE_OF_A_PART, Stage, main_ones, most_first, of_most};
@@ -133,7 +133,12 @@ fn in_turn(case: &Case<'_>, phases: Vec<Phase>) -> Vec<(Phase, Option<Executed>)
 fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Description {
     // Of phases that were put together the hottest line may be another.
     let executed = if phase.keys.len() > 1 { phase.executed(case).or(executed) } else { executed };
-    let threads = main_ones(&phase.threads);
+    let joined = Joined::of(case, phase);
+    let one_by_one = joined.as_ref().filter(|joined| joined.one_by_one).map(|joined| joined.site);
+    let threads = match one_by_one {
+        Some(_) => phase.threads.keys().copied().collect(),
+        None => main_ones(&phase.threads),
+    };
     let who = case.threads(&threads);
     let from = most_first(&phase.from).first().map(|(site, _)| *site);
     let to = most_first(&phase.to).first().map(|(site, _)| *site);
@@ -156,7 +161,10 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
         Some(object) if case.role(object) != ObjectKind::ThreadEnd => {
             format!("the others wait on {}", case.object(object))
         }
-        _ => "the others have not started or have ended".to_owned(),
+        _ => match &joined {
+            Some(joined) => joined.sentence(case, threads.len()),
+            None => "the others have not started or have ended".to_owned(),
+        },
     };
     let mut evidence = vec![format!(
         "{} the only active thread for {} ({} of the time){}; {meanwhile}.",
@@ -166,16 +174,23 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
         if executed.is_some() && !case.working.take_turns { &span } else { "" },
     )];
     evidence.extend(executed.as_ref().map(Executed::evidence));
-    let hint = executed.as_ref().and_then(|executed| executed.hint);
+    let hint = match one_by_one {
+        Some(_) => Some(HINT_OF_JOINED),
+        None => executed.as_ref().and_then(|executed| executed.hint),
+    };
     Description {
         object,
-        place: executed
-            .as_ref()
-            .map(|executed| executed.place)
+        place: one_by_one
+            .or_else(|| executed.as_ref().map(|executed| executed.place))
             .or(to)
             .or(from)
             .or_else(|| threads.first().and_then(|&thread| case.entry(thread))),
         what: match executed {
+            executed if let Some(site) = one_by_one => {
+                let doing = executed.map(|executed| format!(", mostly in {}", executed.words));
+                let doing = doing.unwrap_or_default();
+                format!("{who} one after the other{doing}, joined in {}", case.site(site))
+            }
             Some(Executed { words, .. }) if threads.len() > 1 => {
                 format!("only one thread at a time at work, mostly in {words}")
             }
@@ -196,6 +211,76 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
 /// What can be done about a serial phase.
 const HINT: &str =
     "Share this work out among the threads, do it while they work on something else, or make it shorter.";
+
+/// The same where threads are started and joined one by one.
+const HINT_OF_JOINED: &str = "Start all of them before waiting for the end of the first, unless each needs what the one before it has made.";
+
+/// Who waits for the end of threads, or of what they were given, while one of them alone is at work.
+struct Joined {
+    waiter: ThreadId,
+    site: SiteId,
+    /// Of several threads that are waited for there, none starts before the one before it has ended.
+    one_by_one: bool,
+}
+
+impl Joined {
+    /// That of a phase, if it is so for at least half of it.
+    fn of(case: &Case<'_>, phase: &Phase) -> Option<Self> {
+        let is_end = |object: ObjectId| match case.process.object(object).thread {
+            Some(thread) => phase.threads.contains_key(&thread),
+            None => phase
+                .threads
+                .keys()
+                .any(|&thread| case.timeline.roles.kind_for(object, Some(thread)) == ObjectKind::ThreadEnd),
+        };
+        let mut waits: BTreeMap<(ThreadId, SiteId), Nanos> = BTreeMap::new();
+        for waiter in case.objects.iter().filter(|cost| is_end(cost.object)).flat_map(|cost| &cost.waiters) {
+            if let Some(site) = waiter.site {
+                *waits.entry((waiter.thread, site)).or_default() += waiter.time;
+            }
+        }
+        let (&(waiter, site), &time) = waits.iter().max_by_key(|(_, time)| **time)?;
+        (time.share_of(phase.alone) >= 0.5).then(|| Self {
+            waiter,
+            site,
+            one_by_one: are_one_by_one(case, phase, waiter),
+        })
+    }
+
+    fn sentence(&self, case: &Case<'_>, threads: usize) -> String {
+        let (waiter, at) = (case.threads(&[self.waiter]), case.site(self.site));
+        match threads {
+            _ if self.one_by_one => format!("{waiter} waits for its end in {at} before it starts the next"),
+            1 => format!("{waiter} waits for it in {at}"),
+            _ => format!("{waiter} waits for them in {at}"),
+        }
+    }
+}
+
+/// Threads run one by one if others that work are there for no more than this share of their lives.
+const MOST_BESIDE: f64 = 0.1;
+
+/// True if there are several threads, none begins before the one before it has ended, and no other but `waiter` is there meanwhile.
+fn are_one_by_one(case: &Case<'_>, phase: &Phase, waiter: ThreadId) -> bool {
+    let life = |thread: ThreadId| (case.timeline.row(thread).start, case.timeline.row(thread).end);
+    let mut lives: Vec<(Time, Time)> = phase.threads.keys().map(|&thread| life(thread)).collect();
+    lives.sort_unstable();
+    if lives.len() < 2 || !lives.is_sorted_by(|one, next| one.1 <= next.0) {
+        return false;
+    }
+    let others = case
+        .working
+        .threads
+        .iter()
+        .filter(|thread| **thread != waiter && !phase.threads.contains_key(thread));
+    let beside = others.map(|&thread| life(thread)).flat_map(|(start, end)| {
+        let first = lives.partition_point(|life| life.1 <= start);
+        let during = lives[first..].iter().take_while(move |life| life.0 < end);
+        during.map(move |life| life.1.min(end).since(life.0.max(start)))
+    });
+    let all: Nanos = lives.iter().map(|(start, end)| end.since(*start)).sum();
+    beside.sum::<Nanos>().share_of(all) <= MOST_BESIDE
+}
 
 /// What those who wait for nobody in particular mostly do while one thread alone is able to run.
 fn what_seekers_do(case: &Case<'_>) -> &'static str {

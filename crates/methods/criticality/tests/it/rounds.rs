@@ -84,8 +84,8 @@ fn who_has_more_to_do_in_each_round_is_late() {
         "{}",
         finding.what
     );
-    // One of two workers has nothing to do for 6 of 9 ms. Behind the last round comes none.
-    assert!(finding.cost.get().abs_diff(19 * 3 * MS) < MS, "{:?}", finding.cost);
+    // One of two workers has nothing to do for 6 of 9 ms, or has ended by then.
+    assert!(finding.cost.get().abs_diff(20 * 3 * MS) < MS, "{:?}", finding.cost);
     let even = frames(Frames { workers: [6, 6], beside: 0, alone: 0 });
     gives(&uneven, finding, "threads:pool_worker=balanced", even.end.since(even.start));
 }

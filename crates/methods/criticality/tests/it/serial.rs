@@ -1,6 +1,6 @@
-//! Serial phases between barriers.
+//! Serial phases between barriers, and threads of which never two are at work.
 
-use holdup_criticality::{Diagnosis, FindingKind, diagnose};
+use holdup_criticality::{Depth, Diagnosis, FindingKind, diagnose, predict_gains};
 use holdup_model::{Nanos, Run, ThreadId};
 use holdup_testkit::{Op, Script};
 
@@ -67,4 +67,80 @@ fn a_serial_phase_as_short_as_two_wake_ups() {
     assert_eq!(serial.cost.get() / 1_000, 58 * ROUNDS * 3 / 4);
     // They wait for 25 µs before it, and lose as much by waking up after it. (The first round has no wait before it.)
     assert_eq!((cost(FindingKind::Imbalance), cost(FindingKind::WakeUp)), (Some(189), Some(188)));
+}
+
+/// Threads with 10 ms of work each, of which each is started when the one before it has ended, or all at first.
+fn started_and_joined(threads: usize, one_by_one: bool) -> (Script, Vec<ThreadId>) {
+    let mut script = Script::new();
+    let join = script.site("render_all", 40);
+    let workers: Vec<ThreadId> = (0..threads).map(|_| script.thread("render_tile", vec![work(10)])).collect();
+    let at_once = if one_by_one { 1 } else { threads };
+    for workers in workers.chunks(at_once) {
+        workers.iter().for_each(|&worker| script.main_does(&[Op::Start(worker)]));
+        workers.iter().for_each(|&worker| script.main_does(&[Op::Join(worker, join)]));
+    }
+    (script, workers)
+}
+
+#[test]
+fn who_joins_each_thread_before_it_starts_the_next_has_one_at_work() {
+    let (script, workers) = started_and_joined(6, true);
+    let run = Run { processes: vec![script.play()], cores: 2, ..Run::default() };
+    let mut diagnosis = diagnose(&run, 0);
+    predict_gains(&run, &mut diagnosis, Depth::default());
+    let [finding] = diagnosis.findings.as_slice() else { panic!("{:#?}", diagnosis.findings) };
+    assert_eq!((finding.kind, finding.threads.as_slice()), (FindingKind::Serial, workers.as_slice()));
+    assert_eq!(
+        finding.what,
+        "6 threads of render_tile one after the other, joined in render_all (main.c:40)"
+    );
+    let until = "main waits for its end in render_all (main.c:40) before it starts the next.";
+    assert!(finding.evidence[0].ends_with(until), "{:?}", finding.evidence);
+    assert!(finding.hint.starts_with("Start all of them before"), "{}", finding.hint);
+    assert!(diagnosis.one_by_one && diagnosis.workers == 2, "{}", diagnosis.workers);
+    assert_eq!(finding.cost.get(), diagnosis.wall.get() / 2);
+    let fixed = started_and_joined(6, false).0.play();
+    let real = fixed.end.since(fixed.start).get() * 6 / 2;
+    let gain = finding.gain.as_ref().expect("it can be replayed");
+    let left = diagnosis.wall.saturating_sub(gain.time);
+    assert!(left.get().abs_diff(real) * 20 < real, "{left:?}, really {real}");
+}
+
+/// On one core nobody else could be at work, and goroutines go from thread to thread.
+#[test]
+fn where_no_other_could_be_at_work_it_is_no_cause() {
+    let on = |cores: u32| {
+        let (script, _) = started_and_joined(6, true);
+        diagnose(&Run { processes: vec![script.play()], cores, ..Run::default() }, 0)
+    };
+    let one = on(1);
+    assert_eq!((one.findings.as_slice(), one.one_by_one, one.workers), (&[][..], false, 1));
+    assert!(on(0).one_by_one);
+    // A program that does all its work on a thread of its own.
+    let (script, _) = started_and_joined(1, true);
+    let alone = diagnosis(&script);
+    assert_eq!((alone.findings.as_slice(), alone.one_by_one, alone.workers), (&[][..], false, 1));
+}
+
+/// Who gives a thread something to do and waits until that is done never works beside it, though there are places for two.
+#[test]
+fn who_waits_for_the_one_that_it_gave_all_to_has_one_at_work() {
+    const ROUNDS: usize = 20;
+    let mut script = Script::new();
+    script.wake_up_takes(20_000);
+    let done = script.semaphore("done", 0);
+    let [take, give, put, wait] =
+        [("serve", 10), ("serve", 14), ("ask", 25), ("ask", 26)].map(|(name, line)| script.site(name, line));
+    let jobs = script.queue("jobs", 4);
+    let server = script.thread("serve", [Op::Get(jobs, take), work(5), Op::Post(done, give)].repeat(ROUNDS));
+    script.main_does(&[Op::Start(server)]);
+    // It checks each answer before it says so.
+    script.main_does(&[Op::Put(jobs, put), Op::Work(200_000), Op::Take(done, wait)].repeat(ROUNDS));
+    let diagnosis = diagnosis(&script);
+    let finding = &diagnosis.findings[0];
+    assert_eq!((finding.kind, finding.threads.as_slice()), (FindingKind::Serial, &[server][..]));
+    assert!(finding.evidence[0].ends_with("main waits for it in ask (main.c:26)."), "{:?}", finding.evidence);
+    // Of 5 ms of work main waits for all but what it does itself, and one of two places is lost.
+    let expected = (5 * MS - 200_000) * ROUNDS as u64 / 2;
+    assert!(finding.cost.get().abs_diff(expected) < expected / 20, "{:?} {expected}", finding.cost);
 }

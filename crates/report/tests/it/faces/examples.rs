@@ -89,6 +89,7 @@ pub(crate) fn diagnosis(process: &Process, index: usize, active: &[f64], critica
         cores: 8,
         effective_cores: 8,
         working_threads: ids().collect(),
+        one_by_one: false,
         workers: active.len() as u32,
         parallelism,
         on_cpu_parallelism: Some(parallelism),

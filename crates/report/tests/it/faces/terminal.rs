@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use holdup_criticality::{Diagnosis, Finding, FindingKind, Gain};
-use holdup_model::{Process, Run, Unnamed};
+use holdup_model::{Process, Run, ThreadId, Unnamed};
 use holdup_report::{Look, PageOptions, json, page, render};
 
 use crate::faces::examples::{self, ms};
@@ -204,6 +204,32 @@ fn nothing_holds_it_up() {
               environment   active threads had a core 100 % of the time
               recorded by   preload   recording cost not measured
         "#]],
+    );
+}
+
+/// Where one of several threads does all the work nothing holds it up, and nothing else uses the other cores.
+#[test]
+fn nothing_holds_up_the_one_that_works() {
+    let (run, mut diagnoses) = examples::nothing_found();
+    let diagnosis = &mut diagnoses[0];
+    let said = |diagnosis: &Diagnosis| {
+        let text = render(&run, std::slice::from_ref(diagnosis), PLAIN);
+        text.split_whitespace().collect::<Vec<&str>>().join(" ")
+    };
+    assert!(!said(diagnosis).contains("All of the work"), "{}", said(diagnosis));
+    (diagnosis.workers, diagnosis.efficiency) = (1, 0.98);
+    diagnosis.working_threads = vec![ThreadId::new(2)];
+    let alone = "All of the work is that of sum #2: to use more than one of the 4 cores, share it out.";
+    assert!(said(diagnosis).contains(alone), "{}", said(diagnosis));
+    // On one core there is no other to use.
+    diagnosis.cores = 1;
+    assert!(!said(diagnosis).contains("All of the work"), "{}", said(diagnosis));
+    // Threads that take turns are at work one at a time, whatever their costs are divided by.
+    (diagnosis.cores, diagnosis.workers, diagnosis.one_by_one) = (4, 2, true);
+    assert!(
+        said(diagnosis).contains("with 4 threads (one at a time at work) on 4 cores"),
+        "{}",
+        said(diagnosis)
     );
 }
 
