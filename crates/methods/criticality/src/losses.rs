@@ -216,20 +216,31 @@ impl Losses {
                 }
             }
         }
-        self.add_rest_of_serial(timeline);
+        self.add_rest_of_serial(timeline, &blame.alone);
     }
 
     /// Who gives out work in rounds is alone at work between them: that some have not come to wait by then, or wait for a core, makes no
-    /// other thing of it.
-    fn add_rest_of_serial(&mut self, timeline: &Timeline) {
-        for (&(_, thread), charge) in &mut self.signals {
-            let Some(thread) = thread.filter(|&thread| timeline.roles.gives_in_rounds(thread)) else {
-                continue;
-            };
-            let own = self.serial.iter_mut().filter(|(key, _)| key.thread == thread);
-            if let Some((_, most)) = own.max_by_key(|(_, serial)| serial.lost) {
-                most.lost += std::mem::take(&mut charge.active);
-            }
+    /// other thing of it. Nor that it never waits for them, since its own part always takes longest: then nothing says where what it
+    /// does alone begins.
+    fn add_rest_of_serial(&mut self, timeline: &Timeline, alone: &[Nanos]) {
+        let mut known: ByThread = BTreeMap::new();
+        for (key, serial) in &self.serial {
+            *known.entry(key.thread).or_default() += serial.alone;
+        }
+        for (&(object, thread), charge) in &mut self.signals {
+            let gives = |thread: &ThreadId| timeline.roles.gives_in_rounds(*thread);
+            let Some(thread) = thread.filter(gives).filter(|_| charge.active > Nanos::ZERO) else { continue };
+            let rest = std::mem::take(&mut charge.active);
+            let own = self.serial.iter().filter(|(key, _)| key.thread == thread);
+            let most = own.max_by_key(|(_, serial)| serial.lost).filter(|(_, most)| most.lost >= rest);
+            let unknown = SerialKey { thread, from: None, to: None, object: Some(object), at_barrier: false };
+            let serial = self.serial.entry(most.map_or(unknown, |(key, _)| *key)).or_default();
+            serial.lost += rest;
+            serial.nowhere += rest;
+            // However many objects others waited on meanwhile.
+            let known = known.entry(thread).or_default();
+            serial.alone += alone[thread.index()].saturating_sub(*known);
+            *known = alone[thread.index()];
         }
         self.signals.retain(|_, charge| charge.total() > Nanos::ZERO);
     }

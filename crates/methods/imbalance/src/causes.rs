@@ -20,9 +20,9 @@ pub(super) const LEAST_CHARGE: f64 = 0.05;
 /// Rounding apart, nothing decides more than all.
 pub(super) const MOST_DECIDED: f64 = 1.05;
 
-/// What a recursion decides beyond all is made up for around it: who walks deeper walks less often. Where that makes up for more than
-/// all, neither is an answer.
-pub(super) const MOST_OF_RECURSION: f64 = 2.0;
+/// What a recursion decides beyond all is made up for around it: who walks deeper walks less often; what a loop does, in what is in
+/// it: who has more turns has shorter ones. Where that makes up for more than all, neither is an answer.
+pub(super) const MOST_MADE_UP: f64 = 2.0;
 
 /// How many blocks are looked at on the way up from a leader that decides nothing itself.
 const MOST_CLIMBED: usize = 64;
@@ -382,7 +382,7 @@ pub(super) fn by_charge(
             .iter()
             .copied()
             .max_by(|a, b| charges.with_time(*a).total_cmp(&charges.with_time(*b)).then(b.cmp(a)));
-        if let (Some(column), true) = (most_with_time, (LEAST_CHARGE..=MOST_OF_RECURSION).contains(&sum)) {
+        if let (Some(column), true) = (most_with_time, (LEAST_CHARGE..=MOST_MADE_UP).contains(&sum)) {
             let one = of_block(blocks[0], column, calls.clone());
             let cause = of_leader(program, charges, blocks[0], &one, &mut taken, Method::Stacked);
             causes.push(Cause { counts: counts_of(program, charges, &cause, column, counts), ..cause });
@@ -442,6 +442,7 @@ fn empty(kind: CauseKind) -> Cause {
         minor: false,
         listing: Vec::new(),
         misplaced: false,
+        with_nest: false,
     }
 }
 

@@ -8,7 +8,7 @@ use holdup_model::counts::BlockId;
 use holdup_model::{Arrange, Frame};
 
 use super::causes::{
-    LEAST_CHARGE, MOST_DECIDED, MOST_OF_RECURSION, begin, end, most_with_time, of_block, of_leader, sum_of,
+    LEAST_CHARGE, MOST_DECIDED, MOST_MADE_UP, begin, end, most_with_time, of_block, of_leader, sum_of,
 };
 use super::charge::Charges;
 use super::deal::Column;
@@ -44,7 +44,14 @@ impl Lines {
     }
 
     /// Charges causes with those copies of their lines that are too weak for statistics.
-    pub(super) fn complete(&self, causes: &mut [Cause]) {
+    pub(super) fn complete(&self, program: &Program<'_>, charges: &Charges, causes: &mut Vec<Cause>) {
+        let loops = causes.iter().filter(|cause| cause.kind == CauseKind::Loop && !self.0.is_empty());
+        let heads: Vec<BlockId> = loops.filter_map(|cause| cause.leader).collect();
+        for nest in heads.into_iter().filter_map(|head| Nest::of(program, charges, head)) {
+            nest.take_minor_ones(causes);
+            let own = causes.iter_mut().filter(|cause| cause.leader == Some(nest.head));
+            own.for_each(|cause| (cause.charge, cause.with_nest) = (nest.charge, true));
+        }
         for cause in causes {
             let Some(copies) = line_of(&cause.at).and_then(|line| self.0.get(&line)) else { continue };
             let charge: f64 = copies.iter().map(|(_, charge)| charge).sum();
@@ -56,21 +63,23 @@ impl Lines {
                 cause.minor = charge < LEAST_CHARGE;
             }
             // A part can decide more than all; a recursion is all that makes up for its parts.
-            let most = if cause.kind == CauseKind::Recursion { MOST_OF_RECURSION } else { MOST_DECIDED };
+            let most = if cause.kind == CauseKind::Recursion { MOST_MADE_UP } else { MOST_DECIDED };
             if cause.charge <= most {
                 raise(cause);
             }
         }
     }
 
-    /// Causes at lines where none is told yet.
-    pub(super) fn others(
+    /// Adds causes at lines where none is told yet.
+    pub(super) fn add_others(
         &self,
         program: &Program<'_>,
         charges: &Charges,
-        told: &[Cause],
+        told: &mut Vec<Cause>,
         counts: &dyn Fn(Column) -> Vec<u64>,
-    ) -> Vec<Cause> {
+    ) {
+        let nests = if self.0.is_empty() { Vec::new() } else { nests(program, charges) };
+        nests.iter().for_each(|nest| nest.take_minor_ones(told));
         let is_told = |line: &Line| {
             let is_at = |at: &Vec<Frame>| line_of(at).as_ref() == Some(line);
             told.iter().any(|cause| is_at(&cause.at) || cause.latch.as_ref().is_some_and(is_at))
@@ -95,13 +104,21 @@ impl Lines {
                 |cause: &Cause| !cause.minor && cause.leader.is_some_and(|leader| blocks.contains(&leader));
             let mut columns = calls.clone();
             columns.arrange_by(|a, b| charges.with_time(*b).total_cmp(&charges.with_time(*a)));
-            if told.iter().any(leads) || add(blocks, &columns, calls.clone(), MOST_OF_RECURSION) {
+            if told.iter().any(leads) || add(blocks, &columns, calls.clone(), MOST_MADE_UP) {
                 recursive.extend(blocks);
+            }
+        }
+        let (mut nested, mut heads): (BTreeSet<BlockId>, BTreeSet<BlockId>) = Default::default();
+        for nest in nests {
+            if nest.blocks.is_disjoint(&nested) && !recursive.contains(&nest.head) {
+                add(&nest.in_order(), &[nest.turn], nest.turns, MOST_DECIDED);
+                nested.extend(nest.blocks);
+                heads.insert(nest.head);
             }
         }
         for (_, copies) in self.0.iter().filter(|(line, _)| !is_told(line)) {
             let mut blocks: Vec<BlockId> = copies.iter().map(|(block, _)| *block).collect();
-            if blocks.iter().any(|block| recursive.contains(block)) {
+            if blocks.iter().any(|block| recursive.contains(block) || nested.contains(block)) {
                 continue;
             }
             blocks.arrange_by(|a, b| charges.decided(*b).total_cmp(&charges.decided(*a)));
@@ -116,8 +133,11 @@ impl Lines {
                 add(&[waiting.exit], &waiting.to_work, Vec::new(), MOST_DECIDED);
             }
         }
+        for cause in &mut causes {
+            cause.with_nest = cause.leader.is_some_and(|leader| heads.contains(&leader));
+        }
         causes.extend(self.beginnings(program, charges, counts));
-        causes
+        told.extend(causes);
     }
 
     /// Where threads begin at different code, a thread that creates others and these as a rule, what they begin with.
@@ -152,6 +172,74 @@ impl Lines {
             ..cause
         })
     }
+}
+
+/// A loop that decides more than all, with what is in it, or around it, and makes up for what is more: threads with more turns have
+/// shorter ones. Together they are one decision, how much of what is shared out a thread has.
+struct Nest {
+    /// The head of the loop that decides most.
+    head: BlockId,
+    /// All of the nest, with the tests before that loop's first turn.
+    blocks: BTreeSet<BlockId>,
+    /// The edge from one turn of it to the next that goes most with time.
+    turn: Column,
+    /// All such edges.
+    turns: Vec<Column>,
+    charge: f64,
+}
+
+impl Nest {
+    /// That of the loop with this head, if it decides more than all and less than twice that, and it and what is in it does not, or
+    /// the smallest of the loops around it that does not.
+    fn of(program: &Program<'_>, charges: &Charges, head: BlockId) -> Option<Nest> {
+        let mut turns = turns_of(program, head);
+        turns.arrange_by(|a, b| charges.with_time(*b).total_cmp(&charges.with_time(*a)).then(a.cmp(b)));
+        let turn = turns.iter().copied().find(|edge| charges.total(*edge) > 0)?;
+        let mut own = BTreeSet::new();
+        let one = of_block(head, turn, turns.clone());
+        let cause = of_leader(program, charges, head, &one, &mut own, Method::Stacked);
+        if cause.kind != CauseKind::Loop || !(MOST_DECIDED..=MOST_MADE_UP).contains(&cause.charge) {
+            return None;
+        }
+        let heads =
+            charges.decisions().map(|(block, _)| block).filter(|block| !turns_of(program, *block).is_empty());
+        let mut around: Vec<BTreeSet<BlockId>> =
+            heads.map(|head| program.nest_of(head)).filter(|nest| nest.contains(&head)).collect();
+        around.arrange_by_key(|nest| (nest.len(), nest.first().copied()));
+        around.into_iter().find_map(|nest| {
+            let blocks: BTreeSet<BlockId> = nest.union(&own).copied().collect();
+            let charge: f64 = blocks.iter().map(|block| charges.decided(*block)).sum();
+            let is_all = (LEAST_OF_LINE..=MOST_DECIDED).contains(&charge);
+            is_all.then(|| Nest { head, blocks, turn, turns: turns.clone(), charge })
+        })
+    }
+
+    /// What is decided in it by other causes that hardly count is a part of what it decides.
+    fn take_minor_ones(&self, causes: &mut Vec<Cause>) {
+        let is_in = |cause: &Cause| {
+            cause.leader.is_some_and(|leader| leader != self.head && self.blocks.contains(&leader))
+        };
+        causes.retain(|cause| !cause.minor || !is_in(cause));
+    }
+
+    /// All blocks, the head first.
+    fn in_order(&self) -> Vec<BlockId> {
+        let others = self.blocks.iter().copied().filter(|block| *block != self.head);
+        [self.head].into_iter().chain(others).collect()
+    }
+}
+
+/// The edges from one turn of the loop with this head to the next.
+fn turns_of(program: &Program<'_>, head: BlockId) -> Vec<Column> {
+    program.into(head).iter().copied().filter(|edge| program.is_back(*edge)).collect()
+}
+
+/// All of them, the largest first.
+fn nests(program: &Program<'_>, charges: &Charges) -> Vec<Nest> {
+    let heads = charges.decisions().map(|(block, _)| block);
+    let mut nests: Vec<Nest> = heads.filter_map(|head| Nest::of(program, charges, head)).collect();
+    nests.arrange_by(|a, b| b.blocks.len().cmp(&a.blocks.len()).then(a.head.cmp(&b.head)));
+    nests
 }
 
 /// Scores and charges that differ by less are the same in print.

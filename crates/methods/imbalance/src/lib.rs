@@ -230,6 +230,8 @@ pub struct Cause {
     pub listing: Vec<(u64, String)>,
     /// True if the source lines of the block disagree with where its deciding instruction says it is: optimised code.
     pub misplaced: bool,
+    /// True for a loop whose charge is that of its nest: what is in it, or around it, makes up for what it decides beyond all.
+    pub with_nest: bool,
 }
 
 /// What a cause is.

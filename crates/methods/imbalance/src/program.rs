@@ -186,4 +186,21 @@ impl<'a> Program<'a> {
         }
         body
     }
+
+    /// A loop with what it calls: all blocks of the functions that are called from it.
+    pub(super) fn nest_of(&self, head: BlockId) -> BTreeSet<BlockId> {
+        let body = self.loop_of(head);
+        let mut nest = body.clone();
+        let targets =
+            |block: BlockId| self.out(block).iter().filter_map(|edge| Some((*edge, self.edge(*edge)?.1)));
+        let calls =
+            |block: &BlockId| targets(*block).filter(|(edge, _)| self.is_call(*edge)).map(|(_, to)| to);
+        let mut open: Vec<BlockId> = body.iter().flat_map(calls).filter(|to| !body.contains(to)).collect();
+        while let Some(block) = open.pop() {
+            if nest.insert(block) {
+                open.extend(targets(block).map(|(_, to)| to));
+            }
+        }
+        nest
+    }
 }

@@ -152,10 +152,10 @@ fn causes_in(
     };
     if options.method == Method::Stacked {
         let lines = Lines::new(program, &charges);
-        lines.complete(&mut causes);
+        lines.complete(program, &charges, &mut causes);
         if explained_by(&causes) < MOSTLY {
-            let others = lines.others(program, &charges, &causes, &counts).into_iter();
-            causes.extend(others.map(|cause| Cause { instances: chosen.len() as u32, ..cause }));
+            lines.add_others(program, &charges, &mut causes, &counts);
+            causes.iter_mut().for_each(|cause| cause.instances = chosen.len() as u32);
         }
         causes.arrange_by(|a, b| {
             a.minor.cmp(&b.minor).then(b.charge.total_cmp(&a.charge)).then(b.score.total_cmp(&a.score))

@@ -205,6 +205,10 @@ pub(crate) fn certainty(why: &Why, section: &SectionWhy, cause: &Cause) -> Vec<S
         false if cause.charge > 1.005 => {
             "more than all of the differences go through it; other places make up for a part".to_owned()
         }
+        false if cause.with_nest => format!(
+            "{} of the differences go through it and the loops in and around it: who has more turns has shorter ones",
+            percent(cause.charge)
+        ),
         false => format!("{} of the differences go through it", percent(cause.charge)),
     }];
     if let Some((low, high)) = cause.stable {

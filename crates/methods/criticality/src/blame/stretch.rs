@@ -109,6 +109,8 @@ pub(crate) struct Serial {
     pub(crate) alone: Nanos,
     /// Part of `lost`: of threads of which it is not known whom they waited for, while this one alone was able to run.
     pub(crate) sought: Nanos,
+    /// Part of `lost`: in stretches of which a part was not alone, so that nothing says where what was done alone begins.
+    pub(crate) nowhere: Nanos,
 }
 
 /// Who came to a barrier.

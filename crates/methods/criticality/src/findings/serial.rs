@@ -36,8 +36,11 @@ impl Phase {
     }
 
     fn executed(&self, case: &Case<'_>) -> Option<Executed> {
-        let times = &case.blame.times.serial;
-        case.executed(self.keys.iter().filter_map(|key| Some((key.thread, times.get(key)?))))
+        let times = &case.blame.times;
+        let spans = |key: &SerialKey| {
+            times.serial.get(key).or_else(|| times.waited.get(&(Some(key.object?), key.thread)))
+        };
+        case.executed(self.keys.iter().filter_map(|key| Some((key.thread, spans(key)?))))
     }
 }
 
@@ -154,7 +157,11 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
         let own = case.losses.serial.get(key).map_or(Nanos::ZERO, |serial| serial.lost);
         *lost.entry(key.ends()).or_default() += own;
     }
-    let stretches = of_most(&lost, NEARLY_ALL);
+    // What begins and ends nowhere that is known is named by no stretch, but by all that is done alone.
+    let nowhere =
+        phase.keys.iter().filter_map(|key| case.losses.serial.get(key)).map(|serial| serial.nowhere);
+    let is_nowhere = nowhere.sum::<Nanos>().share_of(phase.lost) >= 0.5;
+    let stretches = if is_nowhere { Vec::new() } else { of_most(&lost, NEARLY_ALL) };
     let object = most_first(&phase.objects).first().and_then(|(object, _)| *object);
     let meanwhile = match object {
         _ if phase.sought.share_of(phase.lost) >= 0.5 => format!("the others {}", what_seekers_do(case)),

@@ -19,7 +19,11 @@ fn ms(length: u64) -> Nanos {
 }
 
 fn diagnosis(process: Process) -> Diagnosis {
-    let run = Run { processes: vec![process], cores: 2, ..Run::default() };
+    diagnosis_on(2, process)
+}
+
+fn diagnosis_on(cores: u32, process: Process) -> Diagnosis {
+    let run = Run { processes: vec![process], cores, ..Run::default() };
     let mut diagnosis = diagnose(&run, 0);
     predict_gains(&run, &mut diagnosis, Depth::default());
     diagnosis
@@ -35,6 +39,11 @@ struct Frames {
 
 /// Each worker has jobs of its own, and says on one semaphore when it has done one.
 fn frames(frames: Frames) -> Process {
+    frames_with(frames, |_| frames.beside)
+}
+
+/// The same where main works beside them for another time in each.
+fn frames_with(frames: Frames, beside: impl Fn(usize) -> u64) -> Process {
     let mut script = Script::new();
     script.wake_up_takes(20_000);
     let done = script.semaphore("done", 0);
@@ -47,10 +56,10 @@ fn frames(frames: Frames) -> Process {
     });
     workers.iter().for_each(|&worker| script.main_does(&[Op::Start(worker)]));
     let put = script.site("start_all", 25);
-    for _ in 0..ROUNDS {
+    for round in 0..ROUNDS {
         jobs.iter().for_each(|&jobs| script.main_does(&[Op::Put(jobs, put)]));
         script.main_does(&[
-            work(frames.beside),
+            work(beside(round)),
             Op::Take(done, wait),
             Op::Take(done, wait),
             work(frames.alone),
@@ -103,6 +112,29 @@ fn what_is_done_between_two_rounds_is_done_alone() {
     );
     let shared = frames(Frames { workers: [4, 4], beside: 0, alone: 3 });
     let gain = finding.gain.as_ref().expect("it can be replayed");
+    let real = alone.wall.saturating_sub(shared.end.since(shared.start));
+    assert!(gain.low <= real && real <= gain.high, "{gain:?} {real:?}");
+}
+
+/// Its own part nearly always takes longest, so that no wait of its own says where what it does alone begins.
+#[test]
+fn what_is_done_behind_its_own_part_is_done_alone() {
+    let rounds = |alone| {
+        let frames = Frames { workers: [4, 4], beside: 5, alone };
+        frames_with(frames, |round| if round % 4 == 0 { 1 } else { 5 })
+    };
+    let alone = diagnosis_on(3, rounds(6));
+    let finding = first(&alone);
+    assert_eq!((finding.kind, finding.threads.as_slice()), (FindingKind::Serial, &[ThreadId::new(0)][..]));
+    assert!(
+        finding.evidence[0].starts_with("It is the only active thread for 97.7 ms"),
+        "{:#?}",
+        alone.findings
+    );
+    let gain = finding.gain.as_ref().expect("it can be replayed");
+    assert!(gain.expression.starts_with("alone:main/"), "{gain:?}");
+    // What three do of it at once.
+    let shared = rounds(2);
     let real = alone.wall.saturating_sub(shared.end.since(shared.start));
     assert!(gain.low <= real && real <= gain.high, "{gain:?} {real:?}");
 }

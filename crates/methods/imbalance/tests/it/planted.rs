@@ -93,6 +93,16 @@ fn several() -> Vec<Vec<Do>> {
     vec![vec![balanced(), small(300), small(301), large, small(304)]]
 }
 
+/// Zones of so many slabs for each of eight threads, with so many bodies in each.
+fn zones(slabs: [u64; 8], bodies: [u64; 8]) -> Vec<Vec<Do>> {
+    let slabs = move |here: &mut Here<'_>| slabs[here.me as usize % 8];
+    let bodies = move |here: &mut Here<'_>| bodies[here.me as usize % 8];
+    vec![
+        vec![balanced(), turns(177, slabs, vec![Do::Call(178, 1)])],
+        vec![turns(67, bodies, vec![Do::Work(20)])],
+    ]
+}
+
 fn both_ways() -> Vec<Vec<Do>> {
     let test = |here: &mut Here<'_>| here.turn() < here.me * 4 % 61;
     vec![vec![turns(10, |_| 64, vec![either(11, test, vec![Do::Work(100)], vec![Do::Work(80)])])]]
@@ -229,5 +239,29 @@ fn two_causes() {
         assert!(places.iter().any(|lines| lines.contains(&31)), "{threads}: {causes:#?}");
         assert!(places.iter().any(|lines| lines.contains(&40)), "{threads}: {causes:#?}");
         assert!(why.sections[0].explained > 0.95, "{threads}: {causes:#?}");
+    }
+}
+
+/// Who has more slabs has smaller ones: one of the two decides more than all, and the other makes up for what is more.
+#[test]
+fn a_loop_decides_with_those_in_and_around_it_where_more_turns_are_shorter_ones() {
+    let wide = ([30, 8, 7, 6, 5, 6, 8, 80], [28, 116, 163, 252, 334, 327, 335, 57]);
+    let deep = ([40, 36, 33, 30, 28, 26, 24, 22], [21, 26, 35, 50, 60, 75, 112, 209]);
+    for ((slabs, bodies), line) in [(wide, 177), (deep, 67)] {
+        for instances in [1, 4] {
+            let why = answer(zones(slabs, bodies), 8, instances);
+            let section = &why.sections[0];
+            let cause = section.causes.first().expect("there is one");
+            assert_eq!(
+                (section.verdict, cause.kind, cause.with_nest),
+                (Verdict::Found, CauseKind::Loop, true)
+            );
+            assert!(lines(cause).contains(&line), "{line}: {cause:#?}");
+            assert!((0.95..1.05).contains(&cause.charge) && cause.score > 0.9, "{cause:#?}");
+            assert!(
+                section.explained > 0.95 && section.causes.iter().skip(1).all(|cause| cause.minor),
+                "{section:#?}"
+            );
+        }
     }
 }

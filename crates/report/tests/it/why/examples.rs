@@ -55,6 +55,7 @@ pub(crate) fn cause(kind: CauseKind, line: u32, score: f64, charge: f64) -> Caus
         minor: false,
         listing: Vec::new(),
         misplaced: false,
+        with_nest: false,
     }
 }
 
