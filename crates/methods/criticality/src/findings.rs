@@ -313,7 +313,8 @@ pub(crate) fn rank(findings: &mut [Finding], wall: Nanos, is_crowded: bool) {
             finding.on_path.filter(|_| is_hardly_on_path(finding)).map_or(worth, |time| worth.min(time));
         // Nothing is lost while all cores work, whoever waits for one. So it is worth little that threads share them, unless it is
         // known that fewer of them would be faster.
-        let is_shared = finding.kind == FindingKind::Oversubscription && finding.gain.is_none();
+        let is_known = finding.gain.as_ref().is_some_and(|gain| gain.low > Nanos::ZERO);
+        let is_shared = finding.kind == FindingKind::Oversubscription && !is_known;
         let most = if is_shared { LEAST_SHARE } else { f64::INFINITY };
         let worth = (worth.share_of(wall).min(most) / STEP_OF_WORTH) as u64;
         let is_unsure = finding.gain.is_none();
@@ -544,5 +545,18 @@ mod tests {
         assert_eq!(first(300, true, false), FindingKind::Spin);
         assert_eq!(first(300, false, true), FindingKind::Spin);
         assert_eq!(first(600, false, false), FindingKind::Spin);
+    }
+
+    #[test]
+    fn that_threads_share_cores_comes_first_only_where_fewer_are_known_to_be_faster() {
+        let first = |low: u64| {
+            let mut shared = found(FindingKind::Oversubscription, 900, Some(400));
+            shared.gain.as_mut().expect("it has one").low = Nanos::new(low);
+            let mut findings = vec![shared, found(FindingKind::WakeUp, 200, Some(100))];
+            rank(&mut findings, Nanos::new(1_000), true);
+            findings[0].kind
+        };
+        assert_eq!(first(300), FindingKind::Oversubscription);
+        assert_eq!(first(0), FindingKind::WakeUp);
     }
 }

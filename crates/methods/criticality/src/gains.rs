@@ -2,6 +2,7 @@
 
 mod cores;
 mod spinning;
+mod stuck;
 mod teams;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use holdup_replay::{
     ends_name, object_name, parse, place_name, thread_name,
 };
 
+use self::stuck::{STUCK, is_stuck};
 use crate::diagnose::is_seen_throughout;
 use crate::findings::{BUSY_CORES, Tasks as RecordedTasks, mostly_called, rank};
 use crate::{Curve, CurvePoint, Diagnosis, Finding, FindingKind, Gain, WhatIf};
@@ -169,6 +171,10 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     for (&place, prediction) in places.iter().zip(&predictions) {
         let finding = &mut diagnosis.findings[place];
         let prediction = match prediction {
+            Ok(prediction) if is_stuck(prediction, replayer.let_through(), case.wall) => {
+                finding.notes.push(STUCK.to_owned());
+                continue;
+            }
             Ok(prediction) => prediction,
             Err(NoReplay::NoTime) => {
                 finding.notes.push(NO_TIME.to_owned());
