@@ -311,11 +311,11 @@ pub(crate) fn rank(findings: &mut [Finding], wall: Nanos, is_crowded: bool) {
         // Nor is what is hardly on the critical path, whatever the replay of a busy machine's run makes of it.
         let worth =
             finding.on_path.filter(|_| is_hardly_on_path(finding)).map_or(worth, |time| worth.min(time));
-        // Nothing is lost while all cores work, whoever waits for one. So it is worth little that threads share them, unless it is
+        // Nothing is lost while all cores work, whoever waits for one. So it is worth nothing that threads share them, unless it is
         // known that fewer of them would be faster.
-        let is_known = finding.gain.as_ref().is_some_and(|gain| gain.low > Nanos::ZERO);
+        let is_known = finding.gain.as_ref().is_some_and(|gain| gain.low.share_of(wall) >= LEAST_SHARE);
         let is_shared = finding.kind == FindingKind::Oversubscription && !is_known;
-        let most = if is_shared { LEAST_SHARE } else { f64::INFINITY };
+        let most = if is_shared { 0.0 } else { f64::INFINITY };
         let worth = (worth.share_of(wall).min(most) / STEP_OF_WORTH) as u64;
         let is_unsure = finding.gain.is_none();
         (
@@ -558,5 +558,6 @@ mod tests {
         };
         assert_eq!(first(300), FindingKind::Oversubscription);
         assert_eq!(first(0), FindingKind::WakeUp);
+        assert_eq!(first(1), FindingKind::WakeUp, "hardly");
     }
 }
