@@ -29,6 +29,7 @@ mod sharing;
 mod signal;
 mod spin;
 mod tasks;
+mod uncontended;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -207,12 +208,15 @@ struct Candidate<'a> {
     others: Vec<ObjectId>,
     /// What fixing it gives, where no replay is needed to say so.
     gain: Option<Gain>,
+    /// It is a part of what threads work: see [`FindingKind::is_of_work`].
+    is_work: bool,
     describe: Box<dyn FnOnce(&Case<'_>) -> Description + 'a>,
 }
 
 impl<'a> Candidate<'a> {
     fn new(kind: FindingKind, lost: Nanos, describe: impl FnOnce(&Case<'_>) -> Description + 'a) -> Self {
-        Self { kind, lost, others: Vec::new(), gain: None, describe: Box::new(describe) }
+        let is_work = kind.is_of_work();
+        Self { kind, lost, others: Vec::new(), gain: None, is_work, describe: Box::new(describe) }
     }
 }
 
@@ -234,6 +238,7 @@ struct Description {
 pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
     let mut candidates: Vec<Candidate<'_>> = Vec::new();
     lock::candidates(case, &mut candidates);
+    uncontended::candidates(case, &mut candidates);
     meeting::candidates(case, &mut candidates);
     signal::candidates(case, &mut candidates);
     tasks::candidates(case, &mut candidates);
@@ -399,9 +404,11 @@ pub(crate) const BUSY_CORES: f64 = 0.95;
 pub(crate) fn keep_what_can_be_won(findings: &mut Vec<Finding>, wall: Nanos, efficiency: f64) {
     let idle = (1.0 - efficiency) + LEAST_SHARE;
     findings.retain(|finding| {
-        use FindingKind::{Affinity, Oversubscription, Quota, Sharing};
+        use FindingKind::{Affinity, Oversubscription, Quota};
+        // What is a part of the work has a gain already.
         finding.kind.never_ends()
-            || matches!(finding.kind, Quota | Affinity | Oversubscription | Sharing)
+            || finding.gain.is_some()
+            || matches!(finding.kind, Quota | Affinity | Oversubscription)
             || finding.cost.share_of(wall) <= idle
     });
 }
@@ -451,7 +458,7 @@ fn identity(case: &Case<'_>, candidates: &[Candidate<'_>]) -> CostIdentity {
         (FindingKind::Idle, case.losses.spare),
         (FindingKind::Oversubscription, case.losses.beyond_cores),
     ]);
-    for candidate in candidates.iter().filter(|candidate| !candidate.kind.is_of_work()) {
+    for candidate in candidates.iter().filter(|candidate| !candidate.is_work) {
         *lost.entry(candidate.kind).or_default() += candidate.lost;
     }
     let active: Nanos = case

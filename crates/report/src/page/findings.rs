@@ -27,7 +27,7 @@ const LEAST_FACTOR: f64 = 1.005;
 const EXPRESSION: usize = 200;
 
 /// Where gains come from that no replay gives.
-const COMPUTED: [(&[FindingKind], &str); 5] = [
+const COMPUTED: [(&[FindingKind], &str); 6] = [
     (
         &[FindingKind::Tasks],
         " What larger tasks and chunks give comes from what making and dealing them out took.",
@@ -45,6 +45,11 @@ const COMPUTED: [(&[FindingKind], &str); 5] = [
         &[FindingKind::Sharing],
         " What cache lines of their own give comes from the time at accesses: three quarters of it are likely, none or one and a half \
          times as much possible.",
+    ),
+    (
+        &[FindingKind::Lock],
+        " What taking fewer locks gives that hardly anybody waits for comes from samples in the functions that take and release them: three \
+         quarters of that are likely, half of it to one and a quarter times as much possible.",
     ),
     (
         &[FindingKind::Pipeline, FindingKind::Condition],

@@ -677,3 +677,47 @@ access: None,
         prop_assert_eq!(of(process, 2), diagnosis);
     }
 }
+
+/// Two threads of 100 ms of which two fifths are in `function`, called by one of theirs; the first holds a lock for so many of them.
+fn two_fifths_in(function: &str, held: u64) -> Diagnosis {
+    let mut script = Script::new();
+    let lock = script.object(ObjectKind::Mutex, "grid_lock");
+    let site = script.site("settle", 90);
+    let ops = [Op::Lock(lock, site), work(held), Op::Unlock(lock), work(100 - held)];
+    let workers = [0, 1].map(|_| script.thread("worker", ops.to_vec()));
+    script.main_runs(&workers);
+    let mut process = script.play();
+    let pairs = stack(&mut process, &[("pair_density", 50), ("worker", 9)]);
+    let within = stack(&mut process, &[("pair_density", 47), ("worker", 9)]);
+    library(&mut process, within, function);
+    sample(&mut process, MS, |_, time| Some(if time.nanos() / MS % 5 < 2 { within } else { pairs }));
+    of(process, 2)
+}
+
+#[test]
+fn locks_that_nobody_waits_for_take_time() {
+    let is_taking = |finding: &&holdup_criticality::Finding| finding.what.starts_with("taking and releasing");
+    for function in ["pthread_mutex_lock", "__GI___pthread_mutex_unlock_usercnt", "omp_set_lock"] {
+        let diagnosis = two_fifths_in(function, 1);
+        let finding = diagnosis.findings.first().expect("there is one");
+        assert_eq!(finding.kind, FindingKind::Lock);
+        let what =
+            "taking and releasing locks that hardly anybody waits for, mostly in pair_density (main.c:47)";
+        assert_eq!(finding.what, what);
+        assert!(finding.evidence[0].starts_with("80 samples, 40 % of the active time"), "{finding:#?}");
+        let gain = finding.gain.as_ref().expect("it has one");
+        let ms = |time: Nanos| time.get() as f64 / MS as f64;
+        for (time, expected) in [(finding.cost, 40.0), (gain.time, 30.0), (gain.low, 20.0), (gain.high, 50.0)]
+        {
+            assert!((ms(time) - expected).abs() < 1.0, "{expected}: {finding:#?}");
+        }
+        // It is work all the same.
+        let useful = diagnosis.cost_identity.useful;
+        assert!(useful.share_of(diagnosis.wall) > 0.98, "{useful:?} of {:?}", diagnosis.wall);
+    }
+    assert!(!two_fifths_in("memcpy", 1).findings.iter().any(|finding| is_taking(&finding)));
+    // Who waits for a lock has that to say.
+    let waits = two_fifths_in("pthread_mutex_lock", 50);
+    assert!(!waits.findings.iter().any(|finding| is_taking(&finding)), "{:#?}", waits.findings);
+    assert_eq!(waits.findings[0].kind, FindingKind::Lock);
+}

@@ -1,0 +1,175 @@
+//! Locks that hardly anybody waits for: to take and release them is work, and there is much of it where they are many and fine.
+
+use std::collections::BTreeMap;
+
+use holdup_model::figures::{grouped, percent, times};
+use holdup_model::{Nanos, ObjectId, Site, SiteId, ThreadId};
+
+use super::{Candidate, Case, Description, main_ones, most_first};
+use crate::{FindingKind, Gain};
+
+/// The functions in which locks are taken and released, without the underscores and marks before the name that glibc gives its own
+/// copies; all that begin so.
+const FUNCTIONS: &[&str] = &[
+    "pthread_mutex_lock",
+    "pthread_mutex_trylock",
+    "pthread_mutex_unlock",
+    "pthread_rwlock_",
+    "pthread_spin_",
+    "omp_set_lock",
+    "omp_unset_lock",
+    "omp_set_nest_lock",
+    "omp_unset_nest_lock",
+];
+
+/// With fewer samples in them nothing is said.
+const FEWEST_SAMPLES: u64 = 20;
+
+/// Of the active time.
+const LEAST_SHARE: f64 = 0.05;
+
+/// Where waiting for locks costs more than this part of that, waiting is what there is to say.
+const MOST_WAITING: f64 = 0.25;
+
+/// A place is named if it has this part of the time.
+const LEAST_OF_PLACE: f64 = 0.2;
+
+/// Locks are named if they are this part of all that were taken.
+const MOST_TAKEN: f64 = 0.8;
+
+/// What fixing saves at least, likely, and at most, as parts of the time in these functions: something cheaper may have to take their
+/// place, being recorded makes them dearer, and the program's own instructions behind an atomic one wait for it, too.
+const LEAST_PART: f64 = 0.5;
+const LIKELY_PART: f64 = 0.75;
+const LARGEST_PART: f64 = 1.25;
+
+const HINT: &str = "Take a lock once for more work, leave it out where no other thread can come, or let each thread put together its part \
+    and add that up at the end.";
+
+/// The time in these functions.
+#[derive(Default)]
+struct Taking {
+    samples: u64,
+    threads: BTreeMap<ThreadId, Nanos>,
+    places: BTreeMap<SiteId, Nanos>,
+}
+
+impl Taking {
+    fn of(case: &Case<'_>) -> Self {
+        let takes: Vec<bool> = case.process.sites.iter().map(takes_or_releases).collect();
+        let is_taking = |site: Option<SiteId>| site.is_some_and(|site| takes[site.index()]);
+        let mut taking = Self::default();
+        for (thread, look) in case.samples.all().filter(|(_, look)| is_taking(look.site)) {
+            taking.samples += 1;
+            *taking.threads.entry(thread).or_default() += look.active;
+            if let Some(place) = look.place {
+                *taking.places.entry(place).or_default() += look.active;
+            }
+        }
+        taking
+    }
+
+    fn time(&self) -> Nanos {
+        self.threads.values().copied().sum()
+    }
+}
+
+/// True if code of this site is in one of the functions.
+fn takes_or_releases(site: &Site) -> bool {
+    let name = site.frames.first().and_then(|frame| frame.function.as_deref());
+    name.is_some_and(|name| {
+        let name = name.trim_start_matches('_');
+        let name = name.strip_prefix("GI_").unwrap_or(name).trim_start_matches('_');
+        FUNCTIONS.iter().any(|function| name.starts_with(function))
+    })
+}
+
+pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
+    let taking = Taking::of(case);
+    let working = taking.threads.iter().filter(|(thread, _)| case.working.threads.contains(thread));
+    let lost: Nanos = working.map(|(_, time)| *time).sum();
+    let active: Nanos = case.times.iter().map(|times| times.active).sum();
+    let waiting: Nanos = case.losses.locks.values().map(|charge| charge.total()).sum();
+    let is_little = taking.samples < FEWEST_SAMPLES || lost.share_of(active) < LEAST_SHARE;
+    if is_little || waiting.share_of(lost) > MOST_WAITING {
+        return;
+    }
+    // More threads than cores do not take locks at the same time.
+    let at_once = match case.working.cores {
+        0 => case.working.at_once,
+        cores => case.working.at_once.min(cores),
+    };
+    let saved = |part: f64| {
+        Nanos::new((lost.get() as f64 / f64::from(at_once.max(1)) * part) as u64).min(case.wall())
+    };
+    let [low, time, high] = [LEAST_PART, LIKELY_PART, LARGEST_PART].map(saved);
+    let gain = Gain { time, low, high, expression: String::new(), capped_by: None };
+    let mut candidate = Candidate::new(FindingKind::Lock, lost, move |case| describe(case, &taking, waiting));
+    candidate.gain = Some(gain);
+    candidate.is_work = true;
+    candidates.push(candidate);
+}
+
+fn describe(case: &Case<'_>, taking: &Taking, waiting: Nanos) -> Description {
+    let time = taking.time();
+    let places = most_first(&taking.places);
+    let first = places.first().map(|(place, _)| *place);
+    let named = places.iter().filter(|(_, own)| own.share_of(time) >= LEAST_OF_PLACE);
+    let functions: Vec<String> = named.map(|(place, _)| case.names.function(*place)).collect();
+    let mut distinct: Vec<&str> = Vec::new();
+    for name in &functions {
+        if !distinct.contains(&name.as_str()) {
+            distinct.push(name);
+        }
+    }
+    let at = first.map(|place| format!(", mostly in {}", case.site(place))).unwrap_or_default();
+    let from = match distinct.as_slice() {
+        [] => String::new(),
+        names => format!(", mostly called from {}", names.join(" and ")),
+    };
+    let active: Nanos = case.times.iter().map(|times| times.active).sum();
+    let mut evidence = vec![format!(
+        "{} samples, {} of the active time, are in the functions that take and release locks{from}.",
+        grouped(taking.samples),
+        percent(time.share_of(active))
+    )];
+    evidence.extend(taken(case, waiting));
+    Description {
+        object: None,
+        threads: main_ones(&taking.threads),
+        place: first,
+        what: format!("taking and releasing locks that hardly anybody waits for{at}"),
+        evidence,
+        hint: HINT.to_owned(),
+        on_path: None,
+        method: "samples of threads at work in functions that take and release locks",
+        stretches: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// How often locks were taken, which mostly, and how long they were waited for.
+fn taken(case: &Case<'_>, waiting: Nanos) -> Option<String> {
+    let is_lock = |object: ObjectId| case.role(object).is_lock();
+    let known = case.objects.iter().filter(|cost| is_lock(cost.object)).filter_map(|cost| cost.acquisitions);
+    let known: u64 = known.sum();
+    let all = known.saturating_add(case.process.lost.uses);
+    if known == 0 {
+        return None;
+    }
+    let share = |count: Option<u64>| count.unwrap_or(0) as f64 / all as f64 >= MOST_TAKEN;
+    let families = case.families.iter().filter(|family| is_lock(family.sum.object));
+    let family =
+        families.filter(|family| share(family.sum.acquisitions)).map(|family| case.family(family)).next();
+    let single = || {
+        let most = case.objects.iter().find(|cost| is_lock(cost.object) && share(cost.acquisitions));
+        most.map(|cost| case.object(cost.object))
+    };
+    let which = family.or_else(single).map_or_else(String::new, |name| format!(", mostly {name},"));
+    let at_least = if case.process.lost.uses > 0 { "at least " } else { "" };
+    let waited = match waiting {
+        Nanos::ZERO => "nobody waited for them".to_owned(),
+        time => format!("threads waited for them for {time} in all"),
+    };
+    Some(format!("Locks{which} were taken {at_least}{}; {waited}.", times(known)))
+}
