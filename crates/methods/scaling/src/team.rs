@@ -195,7 +195,7 @@ pub(super) fn part(team: &Team, courses: &ThreadSums, cores: u32) -> Parted {
             split.startup = starts.iter().map(|start| start - begin).sum();
             split.oversubscription = legs.iter().map(|leg| leg.off_core).sum();
             let waited: u64 = meeting.visits.iter().map(|visit| gathered.complete - visit.arrival).sum();
-            let tasks: u64 = meeting.visits.iter().map(|visit| visit.tasks).sum();
+            let tasks = meeting.visits.iter().map(|visit| visit.tasks).fold(0, u64::saturating_add);
             match has_tasks {
                 true => {
                     sums.book(team.no_task, waited.saturating_sub(tasks));
@@ -282,7 +282,12 @@ fn legs(team: &Team, courses: &ThreadSums, starts: &[u64], visits: &[Visit]) -> 
         let others = hindered.by(LossClass::Meeting).saturating_sub(told);
         take(&mut sums, &mut left, Part::Imbalance, others);
         let runtime = member.runtime.iter().filter(|(when, _)| (start..arrival).contains(when));
-        take(&mut sums, &mut left, Part::Scheduling, runtime.map(|(_, time)| time).sum());
+        take(
+            &mut sums,
+            &mut left,
+            Part::Scheduling,
+            runtime.map(|(_, time)| *time).fold(0, u64::saturating_add),
+        );
         leg
     });
     (legs.collect(), sums)
@@ -317,7 +322,7 @@ fn tasks_at(team: &Team, courses: &ThreadSums, visits: &[Visit], sums: &mut Sums
         book_hindered(team, &hindered, sums, &mut left);
         let runtime =
             member.runtime.iter().filter(|(when, _)| (visit.arrival..visit.idle_from).contains(when));
-        take(sums, &mut left, Part::Scheduling, runtime.map(|(_, time)| time).sum());
+        take(sums, &mut left, Part::Scheduling, runtime.map(|(_, time)| *time).fold(0, u64::saturating_add));
     }
 }
 
