@@ -233,12 +233,15 @@ struct Joined {
 impl Joined {
     /// That of a phase, if it is so for at least half of it.
     fn of(case: &Case<'_>, phase: &Phase) -> Option<Self> {
+        let is_waited_for_on = |object: ObjectId| {
+            move |&thread: &ThreadId| {
+                case.timeline.roles.kind_for(object, Some(thread)) == ObjectKind::ThreadEnd
+            }
+        };
         let is_end = |object: ObjectId| match case.process.object(object).thread {
             Some(thread) => phase.threads.contains_key(&thread),
-            None => phase
-                .threads
-                .keys()
-                .any(|&thread| case.timeline.roles.kind_for(object, Some(thread)) == ObjectKind::ThreadEnd),
+            None if case.role(object) == ObjectKind::ThreadEnd => true,
+            None => case.timeline.roles.joins(object) && phase.threads.keys().any(is_waited_for_on(object)),
         };
         let mut waits: BTreeMap<(ThreadId, SiteId), Nanos> = BTreeMap::new();
         for waiter in case.objects.iter().filter(|cost| is_end(cost.object)).flat_map(|cost| &cost.waiters) {

@@ -104,13 +104,13 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
     };
     let [low, time, high] = [LEAST_PART, LIKELY_PART, LARGEST_PART].map(saved);
     let gain = Gain { time, low, high, expression: String::new(), capped_by: None };
-    let mut candidate = Candidate::new(FindingKind::Lock, lost, move |case| describe(case, &taking, waiting));
+    let mut candidate = Candidate::new(FindingKind::Lock, lost, move |case| describe(case, &taking));
     candidate.gain = Some(gain);
     candidate.is_work = true;
     candidates.push(candidate);
 }
 
-fn describe(case: &Case<'_>, taking: &Taking, waiting: Nanos) -> Description {
+fn describe(case: &Case<'_>, taking: &Taking) -> Description {
     let time = taking.time();
     let places = most_first(&taking.places);
     let first = places.first().map(|(place, _)| *place);
@@ -133,7 +133,7 @@ fn describe(case: &Case<'_>, taking: &Taking, waiting: Nanos) -> Description {
         grouped(taking.samples),
         percent(time.share_of(active))
     )];
-    evidence.extend(taken(case, waiting));
+    evidence.extend(taken(case));
     Description {
         object: None,
         threads: main_ones(&taking.threads),
@@ -149,10 +149,10 @@ fn describe(case: &Case<'_>, taking: &Taking, waiting: Nanos) -> Description {
 }
 
 /// How often locks were taken, which mostly, and how long they were waited for.
-fn taken(case: &Case<'_>, waiting: Nanos) -> Option<String> {
+fn taken(case: &Case<'_>) -> Option<String> {
     let is_lock = |object: ObjectId| case.role(object).is_lock();
-    let known = case.objects.iter().filter(|cost| is_lock(cost.object)).filter_map(|cost| cost.acquisitions);
-    let known: u64 = known.sum();
+    let locks = || case.objects.iter().filter(|cost| is_lock(cost.object));
+    let known = locks().filter_map(|cost| cost.acquisitions).fold(0, u64::saturating_add);
     let all = known.saturating_add(case.process.lost.uses);
     if known == 0 {
         return None;
@@ -161,13 +161,10 @@ fn taken(case: &Case<'_>, waiting: Nanos) -> Option<String> {
     let families = case.families.iter().filter(|family| is_lock(family.sum.object));
     let family =
         families.filter(|family| share(family.sum.acquisitions)).map(|family| case.family(family)).next();
-    let single = || {
-        let most = case.objects.iter().find(|cost| is_lock(cost.object) && share(cost.acquisitions));
-        most.map(|cost| case.object(cost.object))
-    };
+    let single = || locks().find(|cost| share(cost.acquisitions)).map(|cost| case.object(cost.object));
     let which = family.or_else(single).map_or_else(String::new, |name| format!(", mostly {name},"));
     let at_least = if case.process.lost.uses > 0 { "at least " } else { "" };
-    let waited = match waiting {
+    let waited = match locks().map(|cost| cost.wait).sum() {
         Nanos::ZERO => "nobody waited for them".to_owned(),
         time => format!("threads waited for them for {time} in all"),
     };
