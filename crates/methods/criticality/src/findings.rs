@@ -174,6 +174,19 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// What is gained where threads' work of so long (ns, of all together) takes less by these parts of it: at least, likely, at most.
+    /// More threads than cores do not do it at the same time.
+    fn gain_of_work(&self, work: Nanos, [least, likely, most]: [f64; 3]) -> Gain {
+        let at_once = match self.working.cores {
+            0 => self.working.at_once,
+            cores => self.working.at_once.min(cores),
+        };
+        let each = work.get() as f64 / f64::from(at_once.max(1));
+        let [low, time, high] =
+            [least, likely, most].map(|part| Nanos::new((each * part) as u64).min(self.wall()));
+        Gain { time, low, high, expression: String::new(), capped_by: None }
+    }
+
     /// Threads that do the same: those with the same start function or sort of name, else the one alone.
     fn stage(&self, thread: ThreadId) -> &'a Stage {
         &self.stages[thread.index()]

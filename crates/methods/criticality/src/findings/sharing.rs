@@ -4,8 +4,8 @@ use holdup_model::figures::grouped;
 use holdup_model::{CACHE_LINE, Nanos, ThreadId};
 
 use super::{Candidate, Case, Description, main_ones};
+use crate::FindingKind;
 use crate::shared_lines::{SharedLines, shared_lines};
-use crate::{FindingKind, Gain};
 
 /// So many threads are named with what they access.
 const MOST_NAMED: usize = 3;
@@ -22,16 +22,7 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
     for lines in shared_lines(case.process, case.timeline, case.samples, case.stages, case.times) {
         let working = lines.threads.iter().filter(|(thread, _)| case.working.threads.contains(thread));
         let lost = working.map(|(_, time)| *time).sum::<Nanos>();
-        // More threads than cores do not wait at the same time.
-        let at_once = match case.working.cores {
-            0 => case.working.at_once,
-            cores => case.working.at_once.min(cores),
-        };
-        let saved = |part: f64| {
-            Nanos::new((lost.get() as f64 / f64::from(at_once.max(1)) * part) as u64).min(case.wall())
-        };
-        let (time, high) = (saved(LIKELY_PART), saved(LARGEST_PART));
-        let gain = Gain { time, low: Nanos::ZERO, high, expression: String::new(), capped_by: None };
+        let gain = case.gain_of_work(lost, [0.0, LIKELY_PART, LARGEST_PART]);
         let mut candidate = Candidate::new(FindingKind::Sharing, lost, move |case| describe(case, &lines));
         candidate.gain = Some(gain);
         candidates.push(candidate);

@@ -6,7 +6,7 @@ use holdup_model::figures::{grouped, percent, times};
 use holdup_model::{Nanos, ObjectId, Site, SiteId, ThreadId};
 
 use super::{Candidate, Case, Description, main_ones, most_first};
-use crate::{FindingKind, Gain};
+use crate::FindingKind;
 
 /// The functions in which locks are taken and released, without the underscores and marks before the name that glibc gives its own
 /// copies; all that begin so.
@@ -94,16 +94,7 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
     if is_little || waiting.share_of(lost) > MOST_WAITING {
         return;
     }
-    // More threads than cores do not take locks at the same time.
-    let at_once = match case.working.cores {
-        0 => case.working.at_once,
-        cores => case.working.at_once.min(cores),
-    };
-    let saved = |part: f64| {
-        Nanos::new((lost.get() as f64 / f64::from(at_once.max(1)) * part) as u64).min(case.wall())
-    };
-    let [low, time, high] = [LEAST_PART, LIKELY_PART, LARGEST_PART].map(saved);
-    let gain = Gain { time, low, high, expression: String::new(), capped_by: None };
+    let gain = case.gain_of_work(lost, [LEAST_PART, LIKELY_PART, LARGEST_PART]);
     let mut candidate = Candidate::new(FindingKind::Lock, lost, move |case| describe(case, &taking));
     candidate.gain = Some(gain);
     candidate.is_work = true;
