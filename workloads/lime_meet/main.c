@@ -1,5 +1,6 @@
 // Points that are given to the nearest of centres that are tried one after another; the first thread alone decides whether a centre
-// pays. Threads meet in functions that are made of atomic operations, and of a mutex and a condition variable after some spinning.
+// pays. Threads meet in functions that are made of atomic operations, and of a mutex and a condition variable after some spinning. With
+// INLINED these are part of the function that works.
 #include "../lime.h"
 
 #include <stdatomic.h>
@@ -8,6 +9,12 @@
 #define DIMENSIONS 8
 #define CENTRES 12
 #define TURNS 400 // a thread looks so often before it sleeps
+
+#ifdef INLINED
+#define MADE __attribute__((always_inline)) inline
+#else
+#define MADE __attribute__((noinline))
+#endif
 
 static int32_t points[POINTS][DIMENSIONS];
 static uint64_t costs[POINTS];
@@ -18,7 +25,7 @@ static atomic_long come;
 static atomic_int phase;
 
 // All spin until the last one has come.
-__attribute__((noinline)) static void meet_spinning(int *own)
+MADE static void meet_spinning(int *own)
 {
     *own = !*own;
     if (atomic_fetch_add(&come, 1) == threads - 1) {
@@ -48,7 +55,7 @@ static void wait_until(int so)
 }
 
 // The last one to come lets all go, and the last one to leave lets them come again.
-__attribute__((noinline)) static void meet(void)
+MADE static void meet(void)
 {
     pthread_mutex_lock(&mutex);
     if (!arriving)

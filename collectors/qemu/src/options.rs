@@ -1,7 +1,8 @@
 //! What the plugin is told on QEMU's command line.
 
-use std::ops::Range;
 use std::path::PathBuf;
+
+use crate::meets::Place;
 
 /// The arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,8 +17,8 @@ pub(crate) struct Options {
     pub(crate) bytes: u64,
     /// So many instructions one thread may be ahead of another that runs.
     pub(crate) skew: Option<u64>,
-    /// Functions that may be barriers, where they are in the executable's file.
-    pub(crate) meets: Vec<Range<u64>>,
+    /// What may be barriers.
+    pub(crate) meets: Vec<Place>,
     /// Beginnings of paths whose modules are the program's own, wherever they are.
     pub(crate) own: Vec<String>,
 }
@@ -70,7 +71,7 @@ impl Options {
                 ("instructions", _) => options.instructions = number()?,
                 ("bytes", _) => options.bytes = number()?,
                 ("skew", _) => options.skew = Some(number()?),
-                ("meet", place) => options.meets.push(range(place).ok_or_else(wrong)?),
+                ("meet", place) => options.meets.push(meets(place).ok_or_else(wrong)?),
                 ("own", path) if !path.is_empty() => options.own.push(path.to_owned()),
                 _ => return Err(wrong()),
             }
@@ -80,11 +81,18 @@ impl Options {
     }
 }
 
-/// `START-END`, in hexadecimal.
-fn range(text: &str) -> Option<Range<u64>> {
-    let (start, end) = text.split_once('-')?;
-    let number = |text| u64::from_str_radix(text, 16).ok();
-    Some(number(start)?..number(end)?).filter(|range| range.start < range.end)
+/// `START-END` of a function, or `BEHIND/COMES+COMES/LEAVES+LEAVES` of a piece of one, in hexadecimal.
+fn meets(text: &str) -> Option<Place> {
+    let number = |text: &str| u64::from_str_radix(text, 16).ok();
+    if let Some((start, end)) = text.split_once('-') {
+        let range = number(start)?..number(end)?;
+        return (range.start < range.end).then_some(Place::Function(range));
+    }
+    let all = |text: &str| text.split('+').map(number).collect::<Option<Vec<u64>>>();
+    let mut parts = text.split('/');
+    let behind = number(parts.next()?)?;
+    let (comes, leaves) = (all(parts.next()?)?, all(parts.next()?)?);
+    parts.next().is_none().then_some(Place::Piece { behind, comes, leaves })
 }
 
 #[cfg(test)]
@@ -93,15 +101,33 @@ mod tests {
 
     #[test]
     fn arguments_are_understood_or_named() {
-        let options =
-            Options::parse(["session=/s=1", "mode=stream", "roi=marked", "skew=9", "own=/a", "meet=1f0-2a0"])
-                .unwrap();
+        let options = [
+            "session=/s=1",
+            "mode=stream",
+            "roi=marked",
+            "skew=9",
+            "own=/a",
+            "meet=1f0-2a0",
+            "meet=380/3a0+3b0/380",
+        ];
+        let options = Options::parse(options).unwrap();
         assert_eq!(options.session, PathBuf::from("/s=1"));
         assert_eq!((options.mode, options.interest, options.skew), (Mode::Stream, Interest::Marked, Some(9)));
         assert_eq!((options.bytes, options.own), (u64::MAX, vec!["/a".to_owned()]));
-        assert_eq!(options.meets, std::iter::once(0x1f0..0x2a0).collect::<Vec<_>>());
+        let piece = Place::Piece { behind: 0x380, comes: vec![0x3a0, 0x3b0], leaves: vec![0x380] };
+        assert_eq!(options.meets, [Place::Function(0x1f0..0x2a0), piece]);
         assert!(Options::parse(["mode=counts"]).unwrap_err().contains("session"));
-        for wrong in ["mode=all", "bytes=many", "colour=red", "roi", "own=", "meet=1", "meet=5-5"] {
+        for wrong in [
+            "mode=all",
+            "bytes=many",
+            "colour=red",
+            "roi",
+            "own=",
+            "meet=1",
+            "meet=5-5",
+            "meet=5/",
+            "meet=5/6/7/8",
+        ] {
             assert!(Options::parse(["session=s", wrong]).unwrap_err().contains(wrong));
         }
     }

@@ -64,31 +64,33 @@ impl Thread {
         self.look(watch);
     }
 
-    /// It comes to a function that may be a barrier, at this address. True if that was recorded.
-    pub(crate) fn comes(&mut self, watch: &'static Watch, index: u32, function: usize, address: u64) -> bool {
+    /// It comes to what may be a barrier. True if that was recorded.
+    pub(crate) fn comes(&mut self, watch: &'static Watch, index: u32, function: usize) -> bool {
         // A loop may begin where the function does.
         let is_inside = self.visits.iter().any(|visit| visit.function == function);
         if is_inside || self.visits.len() == DEEPEST_MEETING {
             return false;
         }
-        let Some(visit) = watch.meets.comes(function, index, address) else { return false };
+        let Some(visit) = watch.meets.comes(function, index) else { return false };
         self.visits.push(visit);
-        let (caller, ticket) = (self.counter.came_from(), watch.meets.ticket());
+        let mark = watch.meets.mark(visit, self.counter.came_from(), watch.meets.ticket());
         self.cut(watch);
-        let (code, fields) = Mark::MeetBegin { function: address, caller, ticket }.encode();
+        let (code, fields) = mark.encode();
         self.mark(code, fields);
         true
     }
 
-    /// It may leave that function, and those that it came to in it.
+    /// It may leave that function, and what it came to in it; or that piece of one.
     pub(crate) fn leaves_meeting(&mut self, watch: &'static Watch, function: usize) {
         let Some(at) = self.visits.iter().rposition(|visit| visit.function == function) else { return };
-        let visit = self.visits[at];
-        self.visits.truncate(at);
+        let visit = self.visits.remove(at);
+        if !watch.meets.is_piece(function) {
+            self.visits.truncate(at);
+        }
         let ticket = watch.meets.ticket();
         watch.meets.leaves(visit);
         self.cut(watch);
-        let (code, fields) = Mark::MeetEnd { function: visit.address, ticket }.encode();
+        let (code, fields) = Mark::MeetEnd { function: watch.meets.name(visit), ticket }.encode();
         self.mark(code, fields);
     }
 

@@ -13,7 +13,7 @@ use crate::code::{Code, Role};
 use crate::edges::key_of;
 use crate::ending::Ending;
 use crate::marks::interest_changes;
-use crate::meets::Part;
+use crate::meets::{InFile, Part};
 use crate::options::Mode;
 use crate::threads::{are_short_of_buffers, thread};
 use crate::watch::watch;
@@ -65,7 +65,9 @@ pub(crate) extern "C" fn translates(_: u64, block: *mut Block) {
     let begin = if meets { blocks.in_program(address) } else { None };
     let parts: Vec<(usize, Part)> = begin.map_or_else(Vec::new, |begin| {
         let executable = || fs::read(OsStr::from_bytes(&program(api))).unwrap_or_default();
-        watch.meets.parts(begin, code.ending == Ending::Return, executable).collect()
+        let end = begin + bytes.len() as u64;
+        let block = InFile { begin, end, address, returns: code.ending == Ending::Return };
+        watch.meets.parts(block, executable)
     });
     let watched = stream.then(|| blocks.watch(code, gathering));
     drop(blocks);
@@ -83,10 +85,13 @@ pub(crate) extern "C" fn translates(_: u64, block: *mut Block) {
         if watch.pace.is_some() && matches!(code.role, Role::Own | Role::Library) {
             (api.on_block)(block, paced, NO_REGISTERS, instructions as usize as *mut c_void);
         }
-        for (function, part) in parts {
-            let callback = if part == Part::Entry { comes } else { leaves };
-            (api.on_block)(block, callback, NO_REGISTERS, pack(function, code.number));
-        }
+        let watch_part = |(function, part): &(usize, Part)| {
+            let callback = if *part == Part::Exit { leaves } else { comes };
+            (api.on_block)(block, callback, NO_REGISTERS, *function as *mut c_void);
+        };
+        let (behind, before): (Vec<_>, Vec<_>) =
+            parts.into_iter().partition(|(_, part)| *part == Part::Beginning);
+        before.iter().for_each(watch_part);
         if let Some(begins) = hook {
             (api.on_block)(block, parsec_hook, NO_REGISTERS, begins as *mut c_void);
         }
@@ -121,6 +126,7 @@ pub(crate) extern "C" fn translates(_: u64, block: *mut Block) {
             Role::Library => (api.on_block)(block, library, NO_REGISTERS, entry),
             _ => (api.on_block)(block, foreign, NO_REGISTERS, entry),
         }
+        behind.iter().for_each(watch_part);
     }
 }
 
@@ -190,17 +196,9 @@ unsafe extern "C" fn accesses(index: c_uint, about: u32, address: u64, instructi
 
 unsafe extern "C" fn no_access(_: c_uint, _: u32, _: u64, _: *mut c_void) {}
 
-/// A function that may be a barrier, by its number, and a block of it.
-fn pack(function: usize, block: u32) -> *mut c_void {
-    (function << 32 | block as usize) as *mut c_void
-}
-
-unsafe extern "C" fn comes(index: c_uint, packed: *mut c_void) {
-    let (function, block) = (packed as usize >> 32, packed as usize as u32);
-    if let Some((watch, thread)) = watch().zip(thread(index))
-        && let Some(code) = watch.codes.of(key_of(block))
-    {
-        let is_recorded = thread.comes(watch, index, function, code.start);
+unsafe extern "C" fn comes(index: c_uint, function: *mut c_void) {
+    if let Some((watch, thread)) = watch().zip(thread(index)) {
+        let is_recorded = thread.comes(watch, index, function as usize);
         // It may spin there until others come, who want a buffer, too.
         if is_recorded && are_short_of_buffers(watch) {
             thread.hand_over();
@@ -208,9 +206,9 @@ unsafe extern "C" fn comes(index: c_uint, packed: *mut c_void) {
     }
 }
 
-unsafe extern "C" fn leaves(index: c_uint, packed: *mut c_void) {
+unsafe extern "C" fn leaves(index: c_uint, function: *mut c_void) {
     if let Some((watch, thread)) = watch().zip(thread(index)) {
-        thread.leaves_meeting(watch, packed as usize >> 32);
+        thread.leaves_meeting(watch, function as usize);
     }
 }
 

@@ -45,6 +45,8 @@ mod flow_graph;
 
 mod listing;
 
+mod meeting;
+
 mod micro_ops;
 
 mod outline;
@@ -74,6 +76,7 @@ pub use counted::counted_block;
 pub use flow_graph::FlowGraph;
 pub use graph::{Loop, WINDOW_BYTES, loads_again, looks_before};
 pub use listing::{last_instruction, listing};
+pub use meeting::{MeetingPlace, meeting_places};
 pub use micro_ops::{MicroOp, MicroRegister, OpClass, micro_ops};
 pub use outline::{Outline, outline};
 pub use polls::{Look, POLL_WINDOW_BYTES, Poll, Polls, look, polls};

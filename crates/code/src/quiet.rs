@@ -5,6 +5,7 @@ use iced_x86::{
 };
 
 use crate::effect::{reads, writes};
+use crate::graph::Loop;
 
 /// Longer loops do not wait ([`waiting_loop`](crate::waiting_loop)), with what lies between their instructions.
 const MOST_INSTRUCTIONS: usize = 40;
@@ -23,8 +24,8 @@ pub struct QuietLoop {
 pub struct Waits {
     /// The loops that may: whether one does, [`waiting_loop`](crate::waiting_loop) says.
     pub loops: Vec<QuietLoop>,
-    /// Where its calls and jumps go that leave it, as far as their targets stand in it.
-    pub leads_to: Vec<u64>,
+    /// Its calls and jumps that leave it, as far as their targets stand in it, and where these go.
+    pub leads_to: Vec<(Loop, u64)>,
 }
 
 /// Looks at a function.
@@ -39,7 +40,7 @@ pub fn may_wait(bytes: &[u8], address: u64) -> Waits {
         let is_jump = matches!(flow, FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch);
         let target = jump.near_branch_target();
         if target != 0 && !code.contains(&target) {
-            found.leads_to.push(target);
+            found.leads_to.push((Loop { start: jump.ip(), end: jump.next_ip() }, target));
         }
         if !is_jump || target > jump.ip() || target < address {
             continue;
@@ -95,6 +96,6 @@ mod tests {
         // call; jmp
         let calls = may_wait(&[0xe8, 0, 1, 0, 0, 0xeb, 0xf9], 0x1000);
         assert_eq!(calls.loops, [QuietLoop { jump: 0x1005, calls: true }]);
-        assert_eq!(calls.leads_to, [0x1105]);
+        assert_eq!(calls.leads_to, [(Loop { start: 0x1000, end: 0x1005 }, 0x1105)]);
     }
 }

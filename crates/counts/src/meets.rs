@@ -1,6 +1,6 @@
-//! Functions that are barriers, whatever they are made of.
+//! Functions, and pieces of them, that are barriers, whatever they are made of.
 //!
-//! The plugin tells when each thread comes to a function that may be one, and when it leaves it ([`Boundary::Meet`]). It is a barrier
+//! The plugin says when each thread comes to a function that may be one, and when it leaves it ([`Boundary::Meet`]). It is a barrier
 //! if nobody leaves it before all have come as often, and if who comes last has hardly anything to do there. Then what threads do
 //! inside is waiting, spinning included, and their sections end where they come: the pieces inside are left out. Else the marks cut
 //! nothing.
@@ -33,38 +33,59 @@ struct Visit {
 pub(crate) fn settle(courses: &mut [Course], executed: &dyn Fn(&Tally) -> (u64, u64)) {
     let mut functions: BTreeMap<u64, Vec<Vec<Visit>>> = BTreeMap::new();
     let mut within = BTreeSet::new();
+    let mut pieces = BTreeSet::new();
     for course in &*courses {
         for (function, visits) in visits(&course.pieces, executed, &mut within) {
             functions.entry(function).or_default().push(visits);
         }
+        pieces.extend(course.pieces.iter().filter_map(|piece| match piece.opens {
+            Boundary::Meet { function, inside: 1.., .. } => Some(function),
+            _ => None,
+        }));
     }
     functions.retain(|_, threads| is_barrier(threads));
+    let (pieces, functions): (Vec<_>, Vec<_>) =
+        functions.into_iter().partition(|(place, _)| pieces.contains(place));
     // Who calls a barrier meets the others in it.
     let is_around = |function: &u64| {
-        let inside = within.range((*function, 0)..=(*function, u64::MAX));
-        inside.into_iter().any(|(_, inner)| functions.contains_key(inner))
+        let mut inside = within.range((*function, 0)..=(*function, u64::MAX));
+        inside.any(|(_, inner)| functions.iter().any(|(place, _)| place == inner))
     };
-    let barriers: BTreeSet<u64> = functions.keys().copied().filter(|function| !is_around(function)).collect();
+    let mut barriers: BTreeSet<u64> =
+        functions.iter().map(|(place, _)| *place).filter(|place| !is_around(place)).collect();
+    // Of pieces the smallest are barriers. What a function that is one has in it is how it is made, and what is around its call has
+    // it in it.
+    let size =
+        |visits: &[Vec<Visit>]| -> u64 { visits.iter().flatten().map(|visit| visit.instructions).sum() };
+    let mut pieces: Vec<(u64, u64)> =
+        pieces.into_iter().map(|(place, visits)| (size(&visits), place)).collect();
+    pieces.sort_unstable();
+    for (_, piece) in pieces {
+        let meets_one = |one: &u64| within.contains(&(*one, piece)) || within.contains(&(piece, *one));
+        if !barriers.iter().any(meets_one) {
+            barriers.insert(piece);
+        }
+    }
     for course in courses {
         let pieces = std::mem::take(&mut course.pieces);
-        let mut inside = None;
+        let mut within_one = None;
         for mut piece in pieces {
             let leaves = |function| matches!(piece.opens, Boundary::Meet { function: left, begins: false, .. } if left == function);
-            match inside {
+            match within_one {
                 Some((function, _)) if !leaves(function) => {
                     if let Some(before) = course.pieces.last_mut() {
                         before.waited += executed(&piece.tally).1;
                     }
                     continue;
                 }
-                Some((_, closes)) => (piece.opens, inside) = (closes, None),
+                Some((_, closes)) => (piece.opens, within_one) = (closes, None),
                 None => {}
             }
-            if let Boundary::Meet { function, caller, begins: true, .. } = piece.closes
+            if let Boundary::Meet { function, inside, caller, begins: true, .. } = piece.closes
                 && barriers.contains(&function)
             {
-                piece.closes = Boundary::Met { function, caller };
-                inside = Some((function, piece.closes));
+                piece.closes = Boundary::Met { function, inside, caller };
+                within_one = Some((function, piece.closes));
             }
             course.pieces.push(piece);
         }
@@ -80,17 +101,19 @@ fn visits(
     within: &mut BTreeSet<(u64, u64)>,
 ) -> BTreeMap<u64, Vec<Visit>> {
     let mut all: BTreeMap<u64, Vec<Visit>> = BTreeMap::new();
-    let mut open: Vec<(u64, Visit)> = Vec::new();
+    let mut open: Vec<(u64, bool, Visit)> = Vec::new();
     for piece in pieces {
         match piece.opens {
-            Boundary::Meet { function, ticket, begins: true, .. } if open.len() < DEEPEST_MEETING => {
-                within.extend(open.iter().map(|(outer, _)| (*outer, function)));
-                open.push((function, Visit { comes: ticket, leaves: 0, instructions: 0 }));
+            Boundary::Meet { function, inside, ticket, begins: true, .. } if open.len() < DEEPEST_MEETING => {
+                within.extend(open.iter().map(|(outer, ..)| (*outer, function)));
+                open.push((function, inside > 0, Visit { comes: ticket, leaves: 0, instructions: 0 }));
             }
             Boundary::Meet { function, ticket, begins: false, .. } => {
-                if let Some(at) = open.iter().rposition(|(entered, _)| *entered == function) {
-                    let (_, visit) = open[at];
-                    open.truncate(at);
+                if let Some(at) = open.iter().rposition(|(entered, ..)| *entered == function) {
+                    let (_, is_piece, visit) = open.remove(at);
+                    if !is_piece {
+                        open.truncate(at);
+                    }
                     all.entry(function).or_default().push(Visit { leaves: ticket, ..visit });
                 }
             }
@@ -98,7 +121,7 @@ fn visits(
         }
         if !open.is_empty() {
             let (instructions, _) = executed(&piece.tally);
-            for (_, visit) in &mut open {
+            for (.., visit) in &mut open {
                 visit.instructions = visit.instructions.saturating_add(instructions);
             }
         }
@@ -133,17 +156,18 @@ mod tests {
 
     const BARRIER: u64 = 0x1000;
     const CALLS_IT: u64 = 0x2000;
+    const PIECE: u64 = 3;
 
     fn comes(function: u64, ticket: u64) -> Boundary {
-        Boundary::Meet { function, caller: function + 0x500, ticket, begins: true }
+        Boundary::Meet { function, inside: 0, caller: function + 0x500, ticket, begins: true }
     }
 
     fn leaves(function: u64, ticket: u64) -> Boundary {
-        Boundary::Meet { function, caller: 0, ticket, begins: false }
+        Boundary::Meet { function, inside: 0, caller: 0, ticket, begins: false }
     }
 
     fn met() -> Boundary {
-        Boundary::Met { function: BARRIER, caller: BARRIER + 0x500 }
+        Boundary::Met { function: BARRIER, inside: 0, caller: BARRIER + 0x500 }
     }
 
     fn waits() -> Boundary {
@@ -188,6 +212,70 @@ mod tests {
         settle(&mut courses, &|tally| (0, tally.instructions));
         let waited = courses.map(|course| course.pieces.iter().map(|piece| piece.waited).collect::<Vec<_>>());
         assert_eq!(waited, [vec![90_010, 20, 0], vec![20, 20, 0]], "how long they spun is known");
+    }
+
+    /// Two threads come to `outer`, in it to a piece, and leave both; twice.
+    fn with_a_piece(outer: u64, work: u64) -> [Vec<(u64, Boundary)>; 2] {
+        let piece = |ticket| Boundary::Meet {
+            function: PIECE,
+            inside: 0x1080,
+            caller: PIECE + 0x500,
+            ticket,
+            begins: true,
+        };
+        [0, 1].map(|at: u64| {
+            let round = |from: u64| {
+                [
+                    (100, comes(outer, from + at)),
+                    (work, piece(from + 2 + at)),
+                    (20, leaves(PIECE, from + 4 + at)),
+                    (work, leaves(outer, from + 6 + at)),
+                ]
+            };
+            [&round(0)[..], &round(10)[..], &[(9, Boundary::End)][..]].concat()
+        })
+    }
+
+    #[test]
+    fn a_piece_of_a_function_is_a_barrier_where_the_function_is_none() {
+        let met = |at| Boundary::Met {
+            function: at,
+            inside: if at == PIECE { 0x1080 } else { 0 },
+            caller: at + 0x500,
+        };
+        let [first, second] = with_a_piece(BARRIER, 10);
+        let whole = vec![(100, met(BARRIER)), (100, met(BARRIER)), (9, Boundary::End)];
+        assert_eq!(settled(&[&first, &second]), [whole.clone(), whole], "how the barrier is made");
+        let [first, second] = with_a_piece(CALLS_IT, 50_000);
+        let inlined = vec![(50_100, met(PIECE)), (100_100, met(PIECE)), (50_009, Boundary::End)];
+        assert_eq!(settled(&[&first, &second]), [inlined.clone(), inlined]);
+    }
+
+    #[test]
+    fn of_pieces_that_overlap_the_smallest_is_the_barrier() {
+        const WIDE: u64 = 4;
+        let piece = |function, ticket| Boundary::Meet {
+            function,
+            inside: 0x1080,
+            caller: function + 0x500,
+            ticket,
+            begins: true,
+        };
+        // Both begin at once; one of the threads leaves the wider one after more work, which is none of the barrier's.
+        let thread = |at: u64, work: u64| {
+            let round = |from: u64| {
+                [
+                    (100, piece(PIECE, from + at)),
+                    (0, piece(WIDE, from + 2 + at)),
+                    (10, leaves(PIECE, from + 4 + at)),
+                    (work, leaves(WIDE, from + 6 + at)),
+                ]
+            };
+            [&round(0)[..], &round(10)[..], &[(9, Boundary::End)][..]].concat()
+        };
+        let met = || Boundary::Met { function: PIECE, inside: 0x1080, caller: PIECE + 0x500 };
+        let of = |work: u64| vec![(100, met()), (work + 100, met()), (work + 9, Boundary::End)];
+        assert_eq!(settled(&[&thread(0, 700), &thread(1, 0)]), [of(700), of(0)]);
     }
 
     #[test]

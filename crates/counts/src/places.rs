@@ -129,7 +129,8 @@ impl<'a> Places<'a> {
             Boundary::Barrier { stack, .. }
             | Boundary::Condition { stack, .. }
             | Boundary::Join { stack, .. } => self.stack(stack),
-            Boundary::Met { function, caller } => self.met(function, caller),
+            Boundary::Met { function, inside: 0, caller } => self.met(function, caller),
+            Boundary::Met { inside, caller, .. } => self.met_inside(inside, caller),
             Boundary::Begin if begins => self.code(entry),
             Boundary::Team { instance, code, .. } => {
                 let place = self.code(code);
@@ -157,6 +158,17 @@ impl<'a> Places<'a> {
         let made = found.one(SectionPlace { frames, name: None });
         found.stacks.insert(id, Rc::clone(&made));
         made
+    }
+
+    /// A piece of a function that is a barrier is where threads come to it; or, if it is a function that was inlined, where that was, and has its
+    /// name: then what is behind it is not that function's.
+    fn met_inside(&self, inside: u64, behind: u64) -> Rc<SectionPlace> {
+        let mut frames = of_program((self.called)(inside));
+        let outer = of_program((self.called)(behind));
+        let inlined = frames.len().saturating_sub(outer.len());
+        let name = inlined.checked_sub(1).and_then(|last| frames[last].function.clone());
+        frames.drain(..inlined);
+        self.found.borrow_mut().one(SectionPlace { frames, name })
     }
 
     /// A function that is a barrier is where it is called, and has its name, or that of what a library inlined there.

@@ -70,22 +70,26 @@ pub enum Boundary {
         /// Code pointer.
         code: u64,
     },
-    /// A function that may be a barrier: the thread comes to it, or leaves it.
+    /// A function, or a piece of one, that may be a barrier: the thread comes to it, or leaves it.
     Meet {
-        /// Its address.
+        /// Its address; the number of a piece.
         function: u64,
-        /// That of the instruction that calls it; 0 where it is left.
+        /// The address of an instruction with which a thread comes to a piece; 0 for a function, and where it is left.
+        inside: u64,
+        /// The address of the instruction that calls it, or of one behind a piece; 0 where it is left.
         caller: u64,
         /// The number of this among those of all threads.
         ticket: u64,
         /// It comes.
         begins: bool,
     },
-    /// A function that is a barrier.
+    /// A function, or a piece of one, that is a barrier.
     Met {
-        /// Its address.
+        /// Its address; the number of a piece.
         function: u64,
-        /// That of the instruction that calls it.
+        /// The address of an instruction with which a thread comes to a piece; 0 for a function.
+        inside: u64,
+        /// The address of the instruction that calls it, or of one behind a piece.
         caller: u64,
     },
     /// The part of interest begins or ends.
@@ -132,11 +136,11 @@ impl Cut {
                 Cut::Stop(At::Team { instance, sequence, code })
             }
             Mark::SyncEnd { is_none: true, .. } => Cut::Retract,
-            Mark::MeetBegin { function, caller, ticket } => {
-                Cut::Pass(At::Meet { function, caller, ticket, begins: true })
+            Mark::MeetBegin { function, inside, caller, ticket } => {
+                Cut::Pass(At::Meet { function, inside, caller, ticket, begins: true })
             }
             Mark::MeetEnd { function, ticket } => {
-                Cut::Pass(At::Meet { function, caller: 0, ticket, begins: false })
+                Cut::Pass(At::Meet { function, inside: 0, caller: 0, ticket, begins: false })
             }
             Mark::InterestBegin => Cut::Pass(At::Interest { begins: true }),
             Mark::InterestEnd => Cut::Pass(At::Interest { begins: false }),

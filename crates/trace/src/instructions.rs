@@ -53,7 +53,7 @@ pub const MARK_CALL: usize = 0x4D41_524B;
 /// The version of everything in this module.
 pub const VERSION: u32 = 1;
 /// So many functions that may be barriers are marked in one another; those that are called deeper are not.
-pub const DEEPEST_MEETING: usize = 8;
+pub const DEEPEST_MEETING: usize = 32;
 /// The stream of what belongs to all threads.
 pub const TABLES: u32 = u32::MAX;
 /// What an entry of a stream is: the lowest two bits of its first number.

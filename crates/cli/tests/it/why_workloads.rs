@@ -90,6 +90,7 @@ mod planted_lines {
         lime_paths
         lime_zones
         lime_meet
+        lime_meet_inlined
         lime_look
         lime_cache
         lime_queue

@@ -44,7 +44,7 @@ impl Emulated {
         let (program, arguments) = interpreted(path, command);
         if emulation.mode == InstructionMode::Counts {
             let places = meets::places(&program).into_iter();
-            options.extend(places.map(|place| ("meet", format!("{:x}-{:x}", place.start, place.end))));
+            options.extend(places.map(|place| ("meet", place.to_string())));
         }
         Emulated {
             qemu: emulation.qemu.clone(),

@@ -1,11 +1,13 @@
-//! Functions of a program that may be barriers: those with a loop that waits, those that call one, and those that are called so.
+//! What of a program may be barriers: functions with a loop that waits, those that call one, and those that are called so; and, for
+//! barriers that are inlined, pieces of functions with a loop that waits.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-use holdup_code::{QuietLoop, Waits, may_wait};
+use holdup_code::{Loop, MeetingPlace, QuietLoop, Waits, may_wait, meeting_places};
 use holdup_model::{Frame, RoutineKind, Site};
 use holdup_symbols::{Files, Function, Functions, Options, Symbolizer, demangle};
 
@@ -13,6 +15,8 @@ use crate::image_names::waits;
 
 /// Larger functions do more than wait for each other.
 const MOST_BYTES: u64 = 2048;
+/// In larger ones no inlined barriers are looked for.
+const MOST_BYTES_AROUND: u64 = 1 << 16;
 /// A barrier calls what waits through so many functions at most.
 const CALLS: usize = 2;
 /// More are not watched.
@@ -27,9 +31,30 @@ struct Looks {
 
 const MOST_LOOKS: Looks = Looks { with_calls: 200, without: 5_000 };
 
-/// Where they are in the program's file. None where it has no symbols, or is no program.
-pub(super) fn places(program: &Path) -> Vec<Range<u64>> {
-    let functions = fs::canonicalize(program).and_then(|program| Functions::of(&program, MOST_BYTES));
+/// What may be a barrier, by where it is in the program's file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Function(Range<u64>),
+    /// A piece of a function.
+    Piece(MeetingPlace),
+}
+
+impl fmt::Display for Place {
+    /// As the plugin wants it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Function(range) => write!(f, "{:x}-{:x}", range.start, range.end),
+            Self::Piece(MeetingPlace { behind, comes, leaves }) => {
+                let all = |all: &[u64]| all.iter().map(|at| format!("{at:x}")).collect::<Vec<_>>().join("+");
+                write!(f, "{behind:x}/{}/{}", all(comes), all(leaves))
+            }
+        }
+    }
+}
+
+/// What of a program may be barriers. None where it has no symbols, or is no program.
+pub(super) fn places(program: &Path) -> Vec<Place> {
+    let functions = fs::canonicalize(program).and_then(|program| Functions::of(&program, MOST_BYTES_AROUND));
     let Ok(functions) = functions else { return Vec::new() };
     let mut symbolizer = Symbolizer::live(None, Options::default(), Files::default());
     for mapping in &functions.mappings {
@@ -37,28 +62,67 @@ pub(super) fn places(program: &Path) -> Vec<Range<u64>> {
     }
     let mut budget = MOST_LOOKS;
     let mut found: BTreeSet<u64> = BTreeSet::new();
-    let mut all: Vec<(u64, Vec<u64>)> = Vec::with_capacity(functions.all.len());
+    let mut all: Vec<Looked<'_>> = Vec::with_capacity(functions.all.len());
     for function in &functions.all {
         let start = function.addresses.start;
         let waits = functions.code(function).map(|code| may_wait(code, start));
         let Some(Waits { loops, leads_to }) = waits else {
             continue;
         };
-        if is_called_so(function) || loops.iter().any(|one| budget.is_wait(one, &mut symbolizer)) {
+        let waits: Vec<Loop> = loops.iter().filter_map(|one| budget.wait(one, &mut symbolizer)).collect();
+        if is_small(function) && (is_called_so(function) || !waits.is_empty()) {
             found.insert(start);
         }
-        all.push((start, leads_to));
+        all.push(Looked { function, waits, leads_to });
     }
     // The wait itself may be another function's.
     for _ in 0..CALLS {
-        let calls_one = |targets: &[u64]| targets.iter().any(|target| found.contains(target));
-        let callers = all.iter().filter(|(_, leads_to)| calls_one(leads_to)).map(|(start, _)| *start);
-        let callers: Vec<u64> = callers.collect();
+        let is_one =
+            |looked: &&Looked<'_>| is_small(looked.function) && looked.calls_of(&found).next().is_some();
+        let callers: Vec<u64> =
+            all.iter().filter(is_one).map(|looked| looked.function.addresses.start).collect();
         found.extend(callers);
     }
+    let pieces = |looked: &Looked<'_>, waits: &[Loop]| {
+        let Range { start, .. } = looked.function.addresses;
+        let in_file = |address: u64| looked.function.offset.saturating_add(address - start);
+        let places = meeting_places(functions.code(looked.function).unwrap_or_default(), start, waits);
+        let place = |piece: MeetingPlace| MeetingPlace {
+            behind: in_file(piece.behind),
+            comes: piece.comes.into_iter().map(in_file).collect(),
+            leaves: piece.leaves.into_iter().map(in_file).collect(),
+        };
+        places.into_iter().map(place).map(Place::Piece).collect::<Vec<_>>()
+    };
+    let own = all.iter().flat_map(|looked| pieces(looked, &looked.waits));
+    let calling = all.iter().flat_map(|looked| pieces(looked, &looked.calls_of(&found).collect::<Vec<_>>()));
+    let pieces = own.chain(calling).take(MOST);
     let found = functions.all.iter().filter(|function| found.contains(&function.addresses.start));
-    let size = |function: &Function| function.addresses.end - function.addresses.start;
-    found.take(MOST).map(|function| function.offset..function.offset.saturating_add(size(function))).collect()
+    let range = |function: &Function| {
+        function.offset..function.offset.saturating_add(function.addresses.end - function.addresses.start)
+    };
+    found.take(MOST).map(|function| Place::Function(range(function))).chain(pieces).collect()
+}
+
+/// A function, and what was found in it.
+struct Looked<'a> {
+    function: &'a Function,
+    /// Loops that wait.
+    waits: Vec<Loop>,
+    /// Its calls and jumps that leave it, and where these go.
+    leads_to: Vec<(Loop, u64)>,
+}
+
+impl Looked<'_> {
+    /// The calls of one of these functions.
+    fn calls_of(&self, functions: &BTreeSet<u64>) -> impl Iterator<Item = Loop> {
+        self.leads_to.iter().filter(|(_, target)| functions.contains(target)).map(|(call, _)| *call)
+    }
+}
+
+/// True for a function that may do nothing but wait.
+fn is_small(function: &Function) -> bool {
+    function.addresses.end - function.addresses.start <= MOST_BYTES
 }
 
 fn is_called_so(function: &Function) -> bool {
@@ -72,11 +136,11 @@ fn is_called_so(function: &Function) -> bool {
 }
 
 impl Looks {
-    /// Looks at a loop, if that is not too much.
-    fn is_wait(&mut self, found: &QuietLoop, symbolizer: &mut Symbolizer) -> bool {
+    /// The loop around a jump if it waits, and looking is not too much.
+    fn wait(&mut self, found: &QuietLoop, symbolizer: &mut Symbolizer) -> Option<Loop> {
         let left = if found.calls { &mut self.with_calls } else { &mut self.without };
         let is_looked_at = *left > 0;
         *left = left.saturating_sub(1);
-        is_looked_at && waits(symbolizer, found.jump, &|_| 0).is_some()
+        if is_looked_at { waits(symbolizer, found.jump, &|_| 0) } else { None }
     }
 }

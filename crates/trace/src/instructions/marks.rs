@@ -68,9 +68,11 @@ pub enum Mark {
     InterestBegin,
     /// It ends.
     InterestEnd,
-    /// The thread comes to a function that may be a barrier: its address, that of the instruction that calls it, and the number that
-    /// this is among all threads' marks of this sort. Not told by a hook, but seen by the plugin.
-    MeetBegin { function: u64, caller: u64, ticket: u64 },
+    /// The thread comes to a function that may be a barrier: its address, that of the instruction that calls it, and the number that this
+    /// is among all threads' marks of this sort. Or to a piece of a function: its number in the place of its address, the address of an
+    /// instruction with which it came (0 for a function), and that of one behind it in the place of the caller. Not said by a hook, but
+    /// seen by the plugin.
+    MeetBegin { function: u64, inside: u64, caller: u64, ticket: u64 },
     /// It leaves the function; the number of this among the same.
     MeetEnd { function: u64, ticket: u64 },
 }
@@ -128,8 +130,8 @@ impl Mark {
             Mark::UnitEnd => (MarkCode::UnitEnd, [0; MARK_FIELDS]),
             Mark::InterestBegin => (MarkCode::InterestBegin, [0; MARK_FIELDS]),
             Mark::InterestEnd => (MarkCode::InterestEnd, [0; MARK_FIELDS]),
-            Mark::MeetBegin { function, caller, ticket } => {
-                (MarkCode::MeetBegin, [function, 0, caller, ticket, 0])
+            Mark::MeetBegin { function, inside, caller, ticket } => {
+                (MarkCode::MeetBegin, [function, inside, caller, ticket, 0])
             }
             Mark::MeetEnd { function, ticket } => (MarkCode::MeetEnd, [function, 0, 0, ticket, 0]),
         }
@@ -194,7 +196,7 @@ impl Mark {
             MarkCode::UnitEnd => Mark::UnitEnd,
             MarkCode::InterestBegin => Mark::InterestBegin,
             MarkCode::InterestEnd => Mark::InterestEnd,
-            MarkCode::MeetBegin => Mark::MeetBegin { function: a, caller: c, ticket: d },
+            MarkCode::MeetBegin => Mark::MeetBegin { function: a, inside: b, caller: c, ticket: d },
             MarkCode::MeetEnd => Mark::MeetEnd { function: a, ticket: d },
         })
     }
@@ -374,7 +376,7 @@ mod tests {
         Mark::UnitEnd,
         Mark::InterestBegin,
         Mark::InterestEnd,
-        Mark::MeetBegin { function: 1, caller: 3, ticket: 4 },
+        Mark::MeetBegin { function: 1, inside: 2, caller: 3, ticket: 4 },
         Mark::MeetEnd { function: 1, ticket: 4 },
     ];
 
