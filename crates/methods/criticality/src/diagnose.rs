@@ -72,6 +72,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     losses.add_busy_locks(&busy);
     let names = Names::of(process, Some(&timeline.roles));
     let tasks = Tasks::of(process, &timeline);
+    losses.wait_for_tasks(|object| tasks.held(object).is_some());
     let stages = Stage::of_all(process);
     let case = Case {
         process,

@@ -20,6 +20,7 @@ mod deadlock;
 mod environment;
 mod executed;
 mod hang;
+mod held;
 mod idle;
 mod lock;
 mod meeting;

@@ -219,6 +219,17 @@ impl Losses {
         self.add_rest_of_serial(timeline, &blame.alone);
     }
 
+    /// Who is alone at work while others wait at an object for tasks that are held back is no serial phase: the others could do these.
+    pub(crate) fn wait_for_tasks(&mut self, are_held: impl Fn(ObjectId) -> bool) {
+        let tasks = &mut self.tasks;
+        self.serial.retain(|key, serial| {
+            let Some(object) = key.object.filter(|object| are_held(*object)) else { return true };
+            let charge = Charge { active: serial.lost, ..Charge::default() };
+            tasks.entry((object, Some(key.thread))).or_default().merge(&charge);
+            false
+        });
+    }
+
     /// Who gives out work in rounds is alone at work between them: that some have not come to wait by then, or wait for a core, makes no
     /// other thing of it. Nor that it never waits for them, since its own part always takes longest: then nothing says where what it
     /// does alone begins.

@@ -3,14 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_model::figures::{grouped, percent, times};
+use holdup_model::figures::{counted, grouped, percent, times};
 use holdup_model::openmp::{Instance, OpenMp, Region, SyncKind, Task, TaskRun, WholeExecutions};
 use holdup_model::{
     Doing, Frame, Nanos, ObjectId, ObjectKind, Process, Routine, Segment, SiteId, State, ThreadId, Time,
     Timeline,
 };
+use holdup_replay::LEAST_ERROR;
 use holdup_sections::{TaskSums, begins};
 
+use super::held::{Held, HeldBy, held};
 use super::{Candidate, Case, Description, Stage, main_ones, most_first};
 use crate::blame::Charge;
 use crate::scarcity::part;
@@ -30,6 +32,8 @@ pub(crate) struct Tasks {
     by_object: BTreeMap<ObjectId, TaskSums>,
     /// Where tasks are tiny, but that is not all that they are waited for: the share of the time that is waited for others.
     late: BTreeMap<ObjectId, f64>,
+    /// Where they are not, what holds them back.
+    held: BTreeMap<ObjectId, Held>,
     seen: Seen,
 }
 
@@ -49,6 +53,9 @@ impl Tasks {
             Some((*object, sums.clone()))
         };
         found.by_object = objects.iter().filter_map(sums).collect();
+        let large: BTreeSet<ObjectId> =
+            found.by_object.iter().filter(|(_, sums)| !sums.tiny).map(|(&object, _)| object).collect();
+        found.held = held(&process.openmp, timeline, &large);
         found.seen = Seen::of(process, timeline);
         let by_object = &found.by_object;
         if found.seen.is_in_own_code() {
@@ -75,6 +82,11 @@ impl Tasks {
         }
         found.late = waited.into_iter().map(|(object, (late, all))| (object, late.share_of(all))).collect();
         found
+    }
+
+    /// Why threads that wait at this object get no task, where that is known.
+    pub(crate) fn held(&self, object: ObjectId) -> Option<&Held> {
+        self.held.get(&object)
     }
 
     /// True if what threads wait for at this object is that tasks are handed out that take less time than that.
@@ -340,6 +352,8 @@ enum Cause<'a> {
     Tiny,
     /// These threads make the next one, or end what it depends on; `None` where it is not known who does.
     Late(Option<&'a Stage>),
+    /// There are such, or would be, but may not begin.
+    Held,
 }
 
 pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>>) {
@@ -360,7 +374,9 @@ pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>
         } else {
             *charge
         };
-        if late.total() > Nanos::ZERO {
+        if case.tasks.held(object).is_some() {
+            add(Cause::Held, &late);
+        } else if late.total() > Nanos::ZERO {
             add(Cause::Late(thread.map(|thread| case.stage(thread))), &late);
         }
     }
@@ -386,6 +402,12 @@ pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>
             }
             Cause::Late(_) => {
                 Candidate::new(FindingKind::Tasks, lost, move |case| describe_late(case, &group))
+            }
+            Cause::Held => {
+                let gain = gain_of_released(case, &group);
+                let candidate =
+                    Candidate::new(FindingKind::Tasks, lost, move |case| describe_held(case, &group));
+                Candidate { gain, ..candidate }
             }
         });
     }
@@ -510,6 +532,70 @@ fn describe_tiny(case: &Case<'_>, group: &Group) -> Description {
         stretches: Vec::new(),
         notes: vec!["holdup scale says at which size tasks are best done at once.".to_owned()],
     }
+}
+
+/// What the object with the dearest waits says of why there was no task.
+fn held_most<'a>(case: &Case<'a>, group: &Group) -> Option<(ObjectId, &'a Held)> {
+    most_first(&group.objects).iter().find_map(|&(object, _)| Some((object, case.tasks.held(object)?)))
+}
+
+/// What it saves that tasks may begin: all of the waits, but for one of the longest tasks, with which some thread may be left alone at the
+/// end (Graham, *Bounds on multiprocessing timing anomalies*, 1969).
+fn gain_of_released(case: &Case<'_>, group: &Group) -> Option<Gain> {
+    let (_, held) = held_most(case, group)?;
+    let time = case.working.cost(group.cost().get());
+    let error = Nanos::new((LEAST_ERROR * case.wall().get() as f64) as u64);
+    let (low, high) = (time.saturating_sub(held.longest + error), (time + error).min(case.wall()));
+    Some(Gain { time, low, high, expression: String::new(), capped_by: None })
+}
+
+fn describe_held(case: &Case<'_>, group: &Group) -> Description {
+    let mut description = describe_late(case, group);
+    let Some((object, held)) = held_most(case, group) else { return description };
+    let sums = case.tasks.by_object.get(&object);
+    let whom = description.what.split_once(": ").map(|(_, whom)| whom.to_owned());
+    let whom = whom.map(|whom| format!(": {whom}")).unwrap_or_default();
+    let at = |place: Option<SiteId>| place.map(|place| case.site(place));
+    let (what, evidence, hint) = match held.by {
+        HeldBy::Dependences { tasks, one } => {
+            let place = sums.and_then(TaskSums::place);
+            let in_place = at(place).map(|place| format!(" in {place}")).unwrap_or_default();
+            description.place = place.or(description.place);
+            let of_one = (one > tasks / 2).then(|| {
+                format!(
+                    ": of {} that were recorded {} write what one and the same dependence names, and so are done one after another",
+                    grouped(tasks),
+                    grouped(one)
+                )
+            });
+            (
+                format!("tasks that depend on each other{in_place}"),
+                format!("Meanwhile tasks that had been made could not begin{}.", of_one.unwrap_or_default()),
+                "Let them depend on less: give each task, or each thread, its own copy of what they share, and depend on parts in \
+                 place of the whole.",
+            )
+        }
+        HeldBy::Wait { kind, place, rounds } => {
+            description.place = place.or(description.place);
+            let wait = match at(place) {
+                Some(place) => format!("{} {place}", kind.words()),
+                None => kind.words().trim_end_matches(" in").to_owned(),
+            };
+            (
+                format!("more tasks are made only behind {wait}"),
+                format!(
+                    "In {} the thread that makes tasks waits there for all of the last ones, while others have nothing to do.",
+                    counted(rounds, "round", "rounds")
+                ),
+                "Make all tasks first and wait once behind them, or say what each of them needs (depend); where the next ones need all of \
+                 these, cut the longest into smaller ones.",
+            )
+        }
+    };
+    description.what = format!("{what}{whom}");
+    description.evidence.insert(1, evidence);
+    hint.clone_into(&mut description.hint);
+    description
 }
 
 fn describe_late(case: &Case<'_>, group: &Group) -> Description {

@@ -1,7 +1,9 @@
 //! OpenMP programs with one planted problem each, as the reader gives them: the first finding must name it.
 
 use holdup_criticality::{Depth, Diagnosis, Finding, FindingKind, diagnose, predict_gains};
-use holdup_model::openmp::{Instance, Region, Share, SyncKind, Task, TaskId, TaskRun, Vendor};
+use holdup_model::openmp::{
+    Depend, DependKind, Instance, Region, Share, Sync, SyncKind, Task, TaskId, TaskRun, Vendor,
+};
 use holdup_model::{
     Doing, Frame, Left, Nanos, ObjectId, ObjectKind, OnCore, Process, Run, Sample, Site, SiteId, ThreadId,
     Time, Wait, Wake, WakeCount,
@@ -502,4 +504,91 @@ fn who_waits_for_small_tasks_while_nobody_is_known_to_make_one_waits_for_the_run
         assert!(what(true, making).contains("tasks that come late"));
         assert_eq!(what(false, making), "tasks that are too small in solve (lu.c:88)");
     }
+}
+
+/// As [`one_thread_makes_the_tasks_that_others_wait_for`], but all tasks were made at the beginning, and the `writers` first ones write the
+/// same.
+fn dependent_tasks(writers: u64) -> Diagnosis {
+    let mut regions = region_with_tasks(0, 3_000, 1_000, None, &[]);
+    let openmp = &mut regions.process.openmp;
+    for task in &mut openmp.tasks {
+        task.time = Time::from_nanos(0);
+        let address = if task.id.number() <= writers { 77 } else { 1_000 + task.id.number() };
+        openmp.depends.push(Depend { task: task.id, address, kind: DependKind::Out });
+    }
+    regions.diagnosis()
+}
+
+#[test]
+fn tasks_that_were_made_and_do_not_begin_depend_on_others() {
+    let diagnosis = dependent_tasks(30);
+    let finding = first(&diagnosis);
+    assert_eq!(finding.kind, FindingKind::Tasks);
+    assert!(
+        finding.what.starts_with("tasks that depend on each other in solve (lu.c:88): threads wait for"),
+        "{}",
+        finding.what
+    );
+    let of_one = "of 40 that were recorded 30 write what one and the same dependence names, and so are done one after another";
+    assert!(finding.evidence.iter().any(|line| line.contains(of_one)), "{:?}", finding.evidence);
+    // All of the waits, but for one of the tasks.
+    let gain = finding.gain.as_ref().expect("a gain");
+    let error = Nanos::new(diagnosis.wall.get() / 50);
+    assert_eq!(gain.time, Nanos::new(MS * ROUNDS));
+    assert_eq!((gain.low, gain.high), (gain.time - Nanos::new(MS) - error, gain.time + error));
+    let few = dependent_tasks(10);
+    let says_so = |line: &String| line.contains("one and the same dependence");
+    assert!(!first(&few).evidence.iter().any(says_so), "{:?}", first(&few).evidence);
+}
+
+/// As [`one_thread_makes_the_tasks_that_others_wait_for`], but it waits for each at a `taskwait` before it makes the next; within tasks of
+/// others, if `nested`.
+fn tasks_in_rounds(nested: bool) -> Diagnosis {
+    let mut regions = region_with_tasks(0, 3_000, 1_000, None, &[]);
+    let place = regions.place;
+    let openmp = &mut regions.process.openmp;
+    for (task, run) in openmp.tasks.iter_mut().zip(&openmp.task_runs) {
+        task.parent = nested.then_some(TaskId::new(1_000));
+        // The second waits while the first, which made one, waits for that to end.
+        let begin = run.begin.nanos() - 2_900_000;
+        task.time = Time::from_nanos(begin);
+        let pieces = [(begin + 10_000, begin + 1_000_000), (begin + 1_000_000, run.end.nanos())];
+        for (number, (begin, end)) in pieces.into_iter().enumerate() {
+            openmp.syncs.push(Sync {
+                thread: ThreadId::new(0),
+                instance: Instance::new(1),
+                sequence: 0,
+                kind: SyncKind::Taskwait,
+                place: Some(place),
+                begin: Time::from_nanos(begin),
+                end: Time::from_nanos(end),
+                continued: number > 0,
+                interrupted: number == 0,
+            });
+        }
+    }
+    regions.diagnosis()
+}
+
+#[test]
+fn tasks_that_are_made_behind_a_wait_for_others_are_held_back_by_that() {
+    let diagnosis = tasks_in_rounds(false);
+    let finding = first(&diagnosis);
+    assert!(
+        finding
+            .what
+            .starts_with("more tasks are made only behind taskwait in solve (lu.c:88): threads wait for"),
+        "{}",
+        finding.what
+    );
+    // Behind the last one none is made.
+    let rounds = format!("In {} rounds the thread that makes tasks waits there", ROUNDS - 1);
+    assert!(finding.evidence.iter().any(|line| line.starts_with(&rounds)), "{:?}", finding.evidence);
+    assert!(finding.hint.contains("wait once behind them"), "{}", finding.hint);
+    // Who waits in a task for those that it made needs what they did.
+    assert!(
+        first(&tasks_in_rounds(true)).what.contains("too few tasks"),
+        "{:?}",
+        first(&tasks_in_rounds(true))
+    );
 }
