@@ -12,7 +12,7 @@ use crate::bottle::bottle_graph;
 use crate::chains::chains;
 use crate::criticality::on_core_and_runnable;
 use crate::environment::notes;
-use crate::findings::{BUSY_CORES, Case, Stage, Tasks, findings, keep_what_can_be_won};
+use crate::findings::{BUSY_CORES, Case, Stage, Tasks, findings, herds, keep_what_can_be_won};
 use crate::holders::Holders;
 use crate::hot::hot_spots;
 use crate::losses::losses;
@@ -73,6 +73,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     let names = Names::of(process, Some(&timeline.roles));
     let tasks = Tasks::of(process, &timeline);
     losses.wait_for_tasks(|object| tasks.held(object).is_some());
+    let herds = herds(process, &|object| timeline.roles.kinds[object.index()]);
     let stages = Stage::of_all(process);
     let case = Case {
         process,
@@ -89,6 +90,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         path: &path,
         samples: &samples,
         tasks: &tasks,
+        herds: &herds,
         stages: &stages,
     };
     let (mut findings, cost_identity) = findings(&case);

@@ -21,6 +21,7 @@ mod environment;
 mod executed;
 mod hang;
 mod held;
+mod herd;
 mod idle;
 mod lock;
 mod meeting;
@@ -43,6 +44,7 @@ use holdup_model::{
 };
 use holdup_sections::Working;
 
+pub(crate) use herd::{Herd, herds};
 pub(crate) use own::mostly_called;
 pub(crate) use tasks::Tasks;
 
@@ -80,6 +82,8 @@ pub(crate) struct Case<'a> {
     pub(crate) path: &'a CriticalPath,
     pub(crate) samples: &'a Samples,
     pub(crate) tasks: &'a Tasks,
+    /// Threads that are woken in vain, by the mutex that they take then.
+    pub(crate) herds: &'a BTreeMap<ObjectId, Herd>,
     /// What each thread does, by its number.
     pub(crate) stages: &'a [Stage],
 }

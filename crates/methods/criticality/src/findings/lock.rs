@@ -6,7 +6,7 @@ use holdup_model::figures::{percent, times};
 use holdup_model::{Nanos, ObjectId, ObjectKind, ThreadId, Time};
 
 use super::executed::Executed;
-use super::{Candidate, Case, Description, main_ones};
+use super::{Candidate, Case, Description, Herd, main_ones};
 use crate::blame::{Charge, Spans};
 use crate::wording::{mean, meanwhile};
 use crate::{FamilyCost, FindingKind, HoldTime, ObjectCost};
@@ -158,6 +158,17 @@ fn describe(case: &Case<'_>, object: ObjectId, charge: &Charge) -> Description {
         evidence.push(executed_by_holders("it", &holders, &executed));
     }
     evidence.extend(meanwhile(charge));
+    let (mut what, mut place) = (what, place);
+    if let Some((herd, share)) = cost.and_then(|cost| woken_in_vain(case, cost)) {
+        evidence.insert(0, herd_sentence(case, herd, share));
+        let rest = hint.filter(|_| share < MUCH_IN_VAIN).map(|hint| format!(" {hint}")).unwrap_or_default();
+        hint = Some(format!("{WAKE_ONE}{rest}"));
+        if share >= MUCH_IN_VAIN {
+            let at = herd.place.map(|place| format!(" in {}", case.site(place))).unwrap_or_default();
+            what = format!("{}, taken by threads that a broadcast{at} wakes in vain", case.object(object));
+            place = herd.place.or(place);
+        }
+    }
     let hidden =
         case.timeline.roles.hidden[object.index()].and_then(|routine| routine.hint).map(str::to_owned);
     let hint = hidden.or(hint).unwrap_or_else(|| match case.role(object) {
@@ -179,6 +190,29 @@ fn describe(case: &Case<'_>, object: ObjectId, charge: &Charge) -> Description {
         stretches: Vec::new(),
         notes: Vec::new(),
     }
+}
+
+/// Threads that are woken in vain are said to take a lock from this share of its acquisitions on...
+const SOME_IN_VAIN: f64 = 0.05;
+/// ...and from this on it is what the lock is about.
+const MUCH_IN_VAIN: f64 = 0.25;
+const WAKE_ONE: &str = "Wake only who can go on: a condition variable for each of them, or signal in place of broadcast where any will do.";
+
+/// Who is woken in vain and takes this mutex for it, and how much of its acquisitions that is, if it is some.
+fn woken_in_vain<'a>(case: &Case<'a>, cost: &ObjectCost) -> Option<(&'a Herd, f64)> {
+    let herd = case.herds.get(&cost.object)?;
+    let share = herd.in_vain as f64 / cost.acquisitions?.max(1) as f64;
+    (share >= SOME_IN_VAIN).then_some((herd, share.min(1.0)))
+}
+
+fn herd_sentence(case: &Case<'_>, herd: &Herd, share: f64) -> String {
+    format!(
+        "{} of its acquisitions are for nothing: a broadcast{} wakes {:.1} threads on average, if any, and {} of them wait again at once.",
+        percent(share),
+        herd.place.map(|place| format!(" in {}", case.site(place))).unwrap_or_default(),
+        herd.woken as f64 / herd.broadcasts.max(1) as f64,
+        percent(herd.in_vain as f64 / herd.woken.max(1) as f64)
+    )
 }
 
 /// What there is to say of who, or where, a lock is held by.
