@@ -127,6 +127,8 @@ subjects! {
     omp_serial_llvm
     omp_sections_gcc
     omp_sections_llvm
+    omp_held_gcc
+    omp_rounds_llvm
     omp_starve_gcc
     omp_starve_llvm
     omp_starve_llvm_4

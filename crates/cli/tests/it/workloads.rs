@@ -84,6 +84,7 @@ mod first_findings {
         omp_locks
         omp_tasks
         omp_starve
+        omp_held
         omp_critical
         omp_barriers
         omp_serial

@@ -219,9 +219,17 @@ impl Losses {
         self.add_rest_of_serial(timeline, &blame.alone);
     }
 
-    /// Who is alone at work while others wait at an object for tasks that are held back is no serial phase: the others could do these.
+    /// Who is alone at work while others wait at an object for tasks that are held back is no serial phase, and nobody is late at a
+    /// barrier then: the others could do these.
     pub(crate) fn wait_for_tasks(&mut self, are_held: impl Fn(ObjectId) -> bool) {
         let tasks = &mut self.tasks;
+        self.barriers.retain(|key, charge| {
+            let is_held = are_held(key.0);
+            if is_held {
+                tasks.entry(*key).or_default().merge(charge);
+            }
+            !is_held
+        });
         self.serial.retain(|key, serial| {
             let Some(object) = key.object.filter(|object| are_held(*object)) else { return true };
             let charge = Charge { active: serial.lost, ..Charge::default() };

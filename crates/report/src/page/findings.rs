@@ -30,7 +30,8 @@ const EXPRESSION: usize = 200;
 const COMPUTED: [(&[FindingKind], &str); 6] = [
     (
         &[FindingKind::Tasks],
-        " What larger tasks and chunks give comes from what making and dealing them out took.",
+        " What larger tasks and chunks give comes from what making and dealing them out took; what it gives that tasks may begin, from the \
+         waits for them.",
     ),
     (
         &[FindingKind::Oversubscription],

@@ -34,6 +34,8 @@ pub(crate) struct Tasks {
     late: BTreeMap<ObjectId, f64>,
     /// Where they are not, what holds them back.
     held: BTreeMap<ObjectId, Held>,
+    /// The tasks of barriers at which threads wait since tasks are held back.
+    held_at: BTreeMap<ObjectId, TaskSums>,
     seen: Seen,
 }
 
@@ -43,7 +45,14 @@ impl Tasks {
         let waits_for_tasks = |object: &ObjectId| process.object(*object).kind == ObjectKind::Tasks;
         let objects = (0..process.objects.len() as u32).map(ObjectId::new).filter(waits_for_tasks);
         let objects: Vec<ObjectId> = objects.collect();
-        if objects.is_empty() {
+        // Who gets no task at all waits at the barrier, and for nobody's task.
+        let barriers = (0..process.objects.len() as u32).map(ObjectId::new);
+        let barriers = barriers.filter(|object| {
+            let facts = process.object(*object);
+            facts.kind == ObjectKind::Barrier && facts.construct.is_some()
+        });
+        let barriers: Vec<ObjectId> = barriers.filter(|_| !process.openmp.tasks.is_empty()).collect();
+        if objects.is_empty() && barriers.is_empty() {
             return found;
         }
         let by_construct = by_construct(process);
@@ -53,9 +62,16 @@ impl Tasks {
             Some((*object, sums.clone()))
         };
         found.by_object = objects.iter().filter_map(sums).collect();
+        let of_barriers: BTreeMap<ObjectId, TaskSums> = barriers.iter().filter_map(sums).collect();
+        let all = found.by_object.iter().chain(&of_barriers);
         let large: BTreeSet<ObjectId> =
-            found.by_object.iter().filter(|(_, sums)| !sums.tiny).map(|(&object, _)| object).collect();
+            all.filter(|(_, sums)| !sums.tiny).map(|(&object, _)| object).collect();
         found.held = held(&process.openmp, timeline, &large);
+        found.held_at =
+            of_barriers.into_iter().filter(|(object, _)| found.held.contains_key(object)).collect();
+        if found.by_object.is_empty() {
+            return found;
+        }
         found.seen = Seen::of(process, timeline);
         let by_object = &found.by_object;
         if found.seen.is_in_own_code() {
@@ -552,7 +568,7 @@ fn gain_of_released(case: &Case<'_>, group: &Group) -> Option<Gain> {
 fn describe_held(case: &Case<'_>, group: &Group) -> Description {
     let mut description = describe_late(case, group);
     let Some((object, held)) = held_most(case, group) else { return description };
-    let sums = case.tasks.by_object.get(&object);
+    let sums = case.tasks.by_object.get(&object).or_else(|| case.tasks.held_at.get(&object));
     let whom = description.what.split_once(": ").map(|(_, whom)| whom.to_owned());
     let whom = whom.map(|whom| format!(": {whom}")).unwrap_or_default();
     let at = |place: Option<SiteId>| place.map(|place| case.site(place));
