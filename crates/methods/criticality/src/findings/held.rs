@@ -13,9 +13,11 @@ const MOSTLY: f64 = 0.5;
 const MOST_WAITS: usize = 1 << 16;
 
 /// Why threads that wait for tasks get none.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Held {
     pub(crate) by: HeldBy,
+    /// It is so for this share of the time that threads wait there.
+    pub(crate) share: f64,
     /// The longest task that was recorded: so long a thread may be the only one at work, however tasks are made.
     pub(crate) longest: Nanos,
 }
@@ -80,16 +82,14 @@ pub(super) fn held(
             }
         }
         let wait = behind.into_iter().max_by_key(|(_, time)| *time);
-        let by = if dependent.share_of(all) >= MOSTLY {
-            HeldBy::Dependences { tasks: chained.tasks, one: chained.one }
-        } else if let Some(((kind, place), time)) = wait
-            && time.share_of(all) >= MOSTLY
-        {
-            HeldBy::Wait { kind, place, rounds: rounds.count(kind, place) }
-        } else {
-            continue;
-        };
-        found.insert(object, Held { by, longest });
+        let depend = HeldBy::Dependences { tasks: chained.tasks, one: chained.one };
+        let wait = wait.map(|((kind, place), time)| {
+            (HeldBy::Wait { kind, place, rounds: rounds.count(kind, place) }, time.share_of(all))
+        });
+        let both = [Some((depend, dependent.share_of(all))), wait];
+        if let Some((by, share)) = both.into_iter().flatten().find(|(_, share)| *share >= MOSTLY) {
+            found.insert(object, Held { by, share, longest });
+        }
     }
     found
 }

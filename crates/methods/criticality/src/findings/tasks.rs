@@ -555,13 +555,14 @@ fn held_most<'a>(case: &Case<'a>, group: &Group) -> Option<(ObjectId, &'a Held)>
     most_first(&group.objects).iter().find_map(|&(object, _)| Some((object, case.tasks.held(object)?)))
 }
 
-/// What it saves that tasks may begin: all of the waits, but for one of the longest tasks, with which some thread may be left alone at the
+/// What it saves that tasks may begin: all of the waits in which they could not, but for one of the longest tasks, with which some thread may be left alone at the
 /// end (Graham, *Bounds on multiprocessing timing anomalies*, 1969).
 fn gain_of_released(case: &Case<'_>, group: &Group) -> Option<Gain> {
     let (_, held) = held_most(case, group)?;
-    let time = case.working.cost(group.cost().get());
+    let cost = case.working.cost(group.cost().get());
+    let time = Nanos::new((cost.get() as f64 * held.share.min(1.0)) as u64);
     let error = Nanos::new((LEAST_ERROR * case.wall().get() as f64) as u64);
-    let (low, high) = (time.saturating_sub(held.longest + error), (time + error).min(case.wall()));
+    let (low, high) = (time.saturating_sub(held.longest + error), (cost + error).min(case.wall()));
     Some(Gain { time, low, high, expression: String::new(), capped_by: None })
 }
 
