@@ -246,9 +246,11 @@ fn runs_goroutines(process: &Process) -> bool {
     })
 }
 
-/// True if threads beside the one that did most had a part in the work, so that they might have done it at the same time.
+/// True if threads beside the one that did most had a part in the work, so that they might have done it at the same time. Who would have gone
+/// on and had no core did nothing meanwhile.
 fn share_the_work(times: &[ThreadTimes], threads: &[ThreadId], wall: Nanos) -> bool {
-    let active = || threads.iter().map(|thread| times[thread.index()].active);
+    let on_core = |times: &ThreadTimes| times.active.saturating_sub(times.delayed);
+    let active = || threads.iter().map(|thread| on_core(&times[thread.index()]));
     let most = active().max().unwrap_or_default();
     (active().sum::<Nanos>() - most).share_of(wall) >= LEAST_TOGETHER
 }
@@ -349,6 +351,20 @@ mod tests {
         assert_eq!(works(&[busy, times(143, 122), times(143, 20)]), [true, false, true]);
         // Where none has more than a little of the cores, that is no measure.
         assert_eq!(works(&[times(1_500, 1_300), times(143, 122), times(143, 132)]), [true, true, true]);
+    }
+
+    #[test]
+    fn who_lacked_a_core_had_no_part_in_the_work() {
+        let ms = |ms: u64| Nanos::new(ms * 1_000_000);
+        let times = |active: u64, delayed: u64| ThreadTimes {
+            active: ms(active),
+            delayed: ms(delayed),
+            ..ThreadTimes::default()
+        };
+        let threads = [0, 1].map(ThreadId::new);
+        let share = |main| share_the_work(&[main, times(180, 0)], &threads, ms(200));
+        assert!(share(times(20, 2)));
+        assert!(!share(times(20, 18)), "a main thread that waited for a core before it started the other");
     }
 
     #[test]
