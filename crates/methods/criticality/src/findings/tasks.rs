@@ -42,15 +42,11 @@ pub(crate) struct Tasks {
 impl Tasks {
     pub(crate) fn of(process: &Process, timeline: &Timeline) -> Self {
         let mut found = Self::default();
-        let waits_for_tasks = |object: &ObjectId| process.object(*object).kind == ObjectKind::Tasks;
-        let objects = (0..process.objects.len() as u32).map(ObjectId::new).filter(waits_for_tasks);
-        let objects: Vec<ObjectId> = objects.collect();
+        let all = || (0..process.objects.len() as u32).map(ObjectId::new);
+        let is_of = |object: &ObjectId, kind| process.object(*object).kind == kind;
+        let objects: Vec<ObjectId> = all().filter(|object| is_of(object, ObjectKind::Tasks)).collect();
         // Who gets no task at all waits at the barrier, and for nobody's task.
-        let barriers = (0..process.objects.len() as u32).map(ObjectId::new);
-        let barriers = barriers.filter(|object| {
-            let facts = process.object(*object);
-            facts.kind == ObjectKind::Barrier && facts.construct.is_some()
-        });
+        let barriers = all().filter(|object| is_of(object, ObjectKind::Barrier));
         let barriers: Vec<ObjectId> = barriers.filter(|_| !process.openmp.tasks.is_empty()).collect();
         if objects.is_empty() && barriers.is_empty() {
             return found;
