@@ -13,6 +13,7 @@
 
 mod cut;
 mod fork_join;
+mod late_looks;
 mod looks;
 mod main_process;
 mod outside;
@@ -23,6 +24,7 @@ mod working;
 
 pub use cut::{Boundary, Cut, is_barrier, is_dealt};
 pub use fork_join::ForkJoin;
+pub use late_looks::LateLooks;
 pub use looks::Looks;
 pub use main_process::{Main, has_failed, main_of};
 pub use outside::Outside;

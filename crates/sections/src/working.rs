@@ -8,6 +8,7 @@ use holdup_model::{
     ThreadTimes, Time, Timeline, stops,
 };
 
+use crate::late_looks::LateLooks;
 use crate::outside::{is_outside, is_server};
 
 /// A thread works if it is active, able to run, spinning (it would work if there was work for it), or in I/O for at
@@ -67,6 +68,8 @@ pub struct Working {
     pub take_turns: bool,
     /// Sleeps that are waits for other threads.
     pub polled_joins: PolledJoins,
+    /// Sleeps that others wait for.
+    pub late_looks: LateLooks,
     /// By thread: whether it sleeps nearly always, and has nothing else to do.
     pub looks_after: Vec<bool>,
     /// By thread, pauses in which it waits to be stopped.
@@ -82,6 +85,7 @@ impl Working {
         let threads: Vec<ThreadId> =
             (0..is.len()).filter(|&index| is[index]).map(|index| ThreadId::new(index as u32)).collect();
         let polled_joins = PolledJoins::of(process, timeline);
+        let late_looks = LateLooks::of(timeline, &polled_joins);
         let looks_after = looks_after(timeline, times, &is);
         let (fewest_cores, take_turns, wall) = (cores, runs_goroutines(process), timeline.wall());
         let could_work_together = cores != 1 && !take_turns && share_the_work(times, &threads, wall);
@@ -100,6 +104,7 @@ impl Working {
             fewest_cores,
             take_turns,
             polled_joins,
+            late_looks,
             looks_after,
             stops,
             wall,

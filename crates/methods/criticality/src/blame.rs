@@ -184,8 +184,8 @@ struct Doing {
     queue: Option<usize>,
     /// The absence up to which it has been charged with its share.
     absence: Absence,
-    /// True in a call that something outside of the program ends.
-    is_outside: bool,
+    /// True in a call that something outside of the program ends, and in a sleep that is too long for others.
+    is_apart: bool,
     /// What it seeks, if it waits for nobody in particular.
     seeks: Option<Seeking>,
     /// [`Blame::any_active`] when the current segment began.
@@ -559,7 +559,10 @@ impl<'a> Pass<'a> {
         self.doing[index].site = after.site;
         self.doing[index].any_active = self.blame.any_active;
         self.doing[index].spared = self.spared;
-        self.doing[index].is_outside = after.state == State::Io && self.outside.is_at(thread, after.start);
+        self.doing[index].is_apart = match after.state {
+            State::Io => self.outside.is_at(thread, after.start),
+            _ => self.working.late_looks.has(thread, after),
+        };
         if is_able(after.state) {
             self.active += u32::from(after.state == State::Active);
             self.known_active += u32::from(self.is_known_to_work(thread, after));

@@ -41,6 +41,8 @@ pub(crate) struct Losses {
     pub(crate) io: BTreeMap<Option<SiteId>, ByThread>,
     /// By the place where the threads sleep.
     pub(crate) sleep: BTreeMap<Option<SiteId>, ByThread>,
+    /// The part of it that others lost who had done their work, while a thread slept before it looked whether they had.
+    pub(crate) late_looks: BTreeMap<(Option<SiteId>, ThreadId), Nanos>,
     /// By the place of the loop; `None` for loops that the program marked.
     pub(crate) spin: BTreeMap<Option<SiteId>, ByThread>,
     /// For want of a core that a spinning thread had.
@@ -192,7 +194,10 @@ impl Losses {
         };
         for (&(object, thread), charge) in &blame.charges {
             match object {
-                Some(object) => self.charge(timeline, object, thread, charge),
+                Some(object) => {
+                    let charge = self.take_late_looks(timeline, working, object, thread, *charge);
+                    self.charge(timeline, object, thread, &charge);
+                }
                 None => self.charge_absence(timeline, outside, thread, charge),
             }
         }
@@ -264,6 +269,30 @@ impl Losses {
         self.signals.retain(|_, charge| charge.total() > Nanos::ZERO);
     }
 
+    /// What others lost to the sleep of a thread that looks only now and then what they have done is lost to that sleep. Who sleeps
+    /// while it has a lock, keeps that.
+    fn take_late_looks(
+        &mut self,
+        timeline: &Timeline,
+        working: &Working,
+        object: ObjectId,
+        thread: Option<ThreadId>,
+        mut charge: Charge,
+    ) -> Charge {
+        let lost = std::mem::take(&mut charge.looks_late);
+        match thread.filter(|_| !timeline.roles.kind_for(object, thread).is_lock()) {
+            Some(thread) if lost > Nanos::ZERO => {
+                let is_meant = |segment: &Segment| working.late_looks.has(thread, segment);
+                for (site, time) in by_place(timeline, is_meant, thread, lost) {
+                    *self.sleep.entry(site).or_default().entry(thread).or_default() += time;
+                    *self.late_looks.entry((site, thread)).or_default() += time;
+                }
+            }
+            _ => charge.asleep += lost,
+        }
+        charge
+    }
+
     fn charge(&mut self, timeline: &Timeline, object: ObjectId, thread: Option<ThreadId>, charge: &Charge) {
         let roles = &timeline.roles;
         let kind = roles.kind_for(object, thread);
@@ -306,16 +335,19 @@ impl Losses {
         self.unexplained += charge.other;
         if let Some(thread) = thread {
             let add = |class: &mut BTreeMap<Option<SiteId>, ByThread>, state, time| {
+                let is_meant = |segment: &Segment| {
+                    segment.state == state && !(state == State::Io && outside.is_at(thread, segment.start))
+                };
                 if time > Nanos::ZERO {
-                    for (site, time) in by_place(timeline, outside, thread, state, time) {
+                    for (site, time) in by_place(timeline, is_meant, thread, time) {
                         *class.entry(site).or_default().entry(thread).or_default() += time;
                     }
                 }
             };
             add(&mut self.io, State::Io, charge.io);
-            add(&mut self.sleep, State::Asleep, charge.asleep);
+            add(&mut self.sleep, State::Asleep, charge.asleep + charge.looks_late);
         } else {
-            self.unexplained += charge.io + charge.asleep;
+            self.unexplained += charge.io + charge.asleep + charge.looks_late;
         }
     }
 
@@ -487,16 +519,12 @@ fn mostly_woken_from(timeline: &Timeline, thread: ThreadId) -> Option<ObjectId> 
 /// so that none costs more than the time that was waited there.
 fn by_place(
     timeline: &Timeline,
-    outside: &Outside,
+    is_meant: impl Fn(&Segment) -> bool,
     thread: ThreadId,
-    state: State,
     lost: Nanos,
 ) -> BTreeMap<Option<SiteId>, Nanos> {
     let mut places: BTreeMap<Option<SiteId>, Nanos> = BTreeMap::new();
-    let is_meant = |segment: &&Segment| {
-        segment.state == state && !(state == State::Io && outside.is_at(thread, segment.start))
-    };
-    for segment in timeline.row(thread).segments.iter().filter(is_meant) {
+    for segment in timeline.row(thread).segments.iter().filter(|segment| is_meant(segment)) {
         *places.entry(segment.site).or_default() += segment.length();
     }
     let (mut left, mut all) = (lost, places.values().copied().sum::<Nanos>());

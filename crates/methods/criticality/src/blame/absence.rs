@@ -118,7 +118,7 @@ impl Pass<'_> {
         let absent = absence.since(doing.absence);
         doing.absence = absence;
         let Some(state) = doing.state.filter(|_| doing.takes_place && doing.queue.is_none()) else { return };
-        let root = |object| Root { object, thread: Some(thread), state, is_outside: doing.is_outside };
+        let root = |object| Root { object, thread: Some(thread), state, is_apart: doing.is_apart };
         let (ended, not_started) = (root(self.ends[thread.index()]), root(None));
         self.charge_root(&ended, None, absent.ended);
         self.charge_root(&not_started, None, absent.not_started);

@@ -102,8 +102,8 @@ pub(super) struct Root {
     pub(super) object: Option<ObjectId>,
     pub(super) thread: Option<ThreadId>,
     pub(super) state: State,
-    /// True in a call that something outside of the program ends.
-    pub(super) is_outside: bool,
+    /// See [`super::Doing::is_apart`].
+    pub(super) is_apart: bool,
 }
 
 impl Pass<'_> {
@@ -154,7 +154,7 @@ impl Pass<'_> {
             }
             _ => {
                 let charge: &mut Charge = self.blame.charges.entry((root.object, root.thread)).or_default();
-                charge.add(root.state, root.is_outside, time);
+                charge.add(root.state, root.is_apart, time);
             }
         }
     }
@@ -170,10 +170,9 @@ impl Pass<'_> {
             let queue = &mut self.queues[index];
             queue.walk = self.walk;
             let holder = queue.waited_for();
-            let (state, next, doing_site, is_outside) = match holder.map(|holder| &self.doing[holder.index()])
-            {
+            let (state, next, doing_site, is_apart) = match holder.map(|holder| &self.doing[holder.index()]) {
                 Some(doing) => {
-                    (doing.state.unwrap_or(State::NotRecorded), doing.queue, doing.site, doing.is_outside)
+                    (doing.state.unwrap_or(State::NotRecorded), doing.queue, doing.site, doing.is_apart)
                 }
                 None => (State::NotRecorded, None, None, false),
             };
@@ -191,7 +190,7 @@ impl Pass<'_> {
                 wait_site = doing_site;
             }
             let Some(next) = next else {
-                return Root { object: queue.object, thread: holder, state, is_outside };
+                return Root { object: queue.object, thread: holder, state, is_apart };
             };
             if self.queues[next].walk == self.walk {
                 break;
@@ -205,7 +204,7 @@ impl Pass<'_> {
         if let Some(object) = object {
             self.links.push(Link { object, wait_site: None, holder: thread, state, site, next: None });
         }
-        Root { object, thread, state, is_outside: false }
+        Root { object, thread, state, is_apart: false }
     }
 
     fn book_chain(&mut self, index: usize, time: Nanos) {

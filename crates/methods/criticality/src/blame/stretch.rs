@@ -35,17 +35,20 @@ pub(crate) struct Charge {
     /// In a call that something outside of the program ends; see [`holdup_sections::Outside`].
     pub(crate) outside: Nanos,
     pub(crate) asleep: Nanos,
+    /// Asleep until it looks whether there is something to do; see [`holdup_sections::LateLooks`].
+    pub(crate) looks_late: Nanos,
     pub(crate) waking: Nanos,
     pub(crate) other: Nanos,
 }
 
 impl Charge {
-    pub(crate) fn add(&mut self, state: State, is_outside: bool, time: Nanos) {
+    pub(crate) fn add(&mut self, state: State, is_apart: bool, time: Nanos) {
         match state {
             State::Active => self.active += time,
             State::Descheduled => self.descheduled += time,
-            State::Io if is_outside => self.outside += time,
+            State::Io if is_apart => self.outside += time,
             State::Io => self.io += time,
+            State::Asleep if is_apart => self.looks_late += time,
             State::Asleep => self.asleep += time,
             State::Waking => self.waking += time,
             _ => self.other += time,
@@ -64,6 +67,7 @@ impl Charge {
             io: of(self.io, other.io),
             outside: of(self.outside, other.outside),
             asleep: of(self.asleep, other.asleep),
+            looks_late: of(self.looks_late, other.looks_late),
             waking: of(self.waking, other.waking),
             other: of(self.other, other.other),
         }
@@ -80,7 +84,8 @@ impl Charge {
     }
 
     pub(crate) fn total(&self) -> Nanos {
-        self.active + self.descheduled + self.io + self.outside + self.asleep + self.waking + self.other
+        let waits = self.io + self.outside + self.asleep + self.looks_late;
+        self.active + self.descheduled + waits + self.waking + self.other
     }
 }
 

@@ -55,16 +55,27 @@ fn describe(case: &Case<'_>, kind: FindingKind, place: Option<SiteId>, by_thread
     let waited: Nanos = waited.map(Segment::length).sum();
     let who = case.threads(&threads);
     let mut evidence = vec![format!("{who} waited {waited} in all, in calls made {}.", times(calls))];
-    if lost.share_of(waited) > 1.0 + HARDLY_ANY {
-        evidence.push(format!("Threads that were not there meanwhile lost {}.", lost - waited));
+    let late = |thread: &ThreadId| case.losses.late_looks.get(&(place, *thread)).copied();
+    let late: Nanos = by_thread.keys().filter_map(late).filter(|_| !is_io).sum();
+    if late > Nanos::ZERO {
+        evidence.push(format!(
+            "Others, which had done what they were given, waited {late} meanwhile: they were given more when it woke."
+        ));
     }
+    if (lost - late).share_of(waited) > 1.0 + HARDLY_ANY {
+        evidence.push(format!("Threads that were not there meanwhile lost {}.", lost - late - waited));
+    }
+    let hint = match hint(call, place.map(|place| case.process.site(place))) {
+        hint if late > Nanos::ZERO => format!("{hint} If this pace is meant, there is nothing to fix."),
+        hint => hint.to_owned(),
+    };
     Description {
         object: None,
         place,
         what: format!("{word}{at}"),
         evidence,
         threads,
-        hint: hint(call, place.map(|place| case.process.site(place))).to_owned(),
+        hint,
         on_path: Some(on_path),
         method: "time in blocking calls",
         stretches: Vec::new(),

@@ -1,9 +1,12 @@
 //! Pools of threads that have nothing to do.
 
-use holdup_criticality::FindingKind;
+use holdup_criticality::{Diagnosis, FindingKind};
 use holdup_model::{ObjectKind, ThreadId};
+use holdup_testkit::{Op, Script};
 
 use crate::waiting::{at, first, four, ms, of, run_at, stack, wait};
+
+const MS: u64 = 1_000_000;
 
 /// A pool of which only one thread ever has work: those that search all the time are part of it.
 #[test]
@@ -36,4 +39,69 @@ fn threads_that_sleep_since_they_were_never_given_work_do_not_count() {
     let finding = first(&diagnosis);
     assert_eq!((finding.kind, finding.threads.as_slice()), (FindingKind::Serial, &[ThreadId::new(0)][..]));
     assert!(ms(250) < finding.cost && finding.cost < ms(350), "half of 60 ms, about: {finding:?}");
+}
+
+/// Main sleeps 2 ms at a time, sees what two threads have done, and gives each as much again, or only one of `workers` something; it has
+/// a lock while it sleeps, or not. They need `length` (ns) for it.
+fn looks_now_and_then(workers: usize, gives: usize, length: u64, is_locked: bool) -> Diagnosis {
+    let mut script = Script::new();
+    let jobs = script.queue("jobs", 100);
+    let lock = script.object(ObjectKind::Mutex, "table");
+    let (put, get, looks) =
+        (script.site("accept", 50), script.site("next_job", 60), script.site("poll_results", 70));
+    let mut job = vec![Op::Get(jobs, get)];
+    if is_locked {
+        job.extend([Op::Lock(lock, get), Op::Unlock(lock)]);
+    }
+    job.push(Op::Work(length));
+    let rounds = 40;
+    let job = job.repeat(rounds * gives / workers);
+    let workers: Vec<ThreadId> = (0..workers).map(|_| script.thread("worker", job.clone())).collect();
+    let mut round = vec![Op::Sleep(2 * MS, looks), Op::Work(MS / 50)];
+    round.extend(std::iter::repeat_n(Op::Put(jobs, put), gives));
+    if is_locked {
+        round.insert(0, Op::Lock(lock, looks));
+        round.insert(2, Op::Unlock(lock));
+    }
+    let mut ops: Vec<Op> = workers.iter().map(|&worker| Op::Start(worker)).collect();
+    ops.extend(round.repeat(rounds));
+    let join = script.site("main", 80);
+    ops.extend(workers.iter().map(|&worker| Op::Join(worker, join)));
+    script.main_does(&ops);
+    of(script.play())
+}
+
+#[test]
+fn who_looks_now_and_then_what_others_have_done_keeps_them_waiting() {
+    let diagnosis = looks_now_and_then(2, 2, MS, false);
+    let finding = first(&diagnosis);
+    assert_eq!(finding.kind, FindingKind::Sleep, "{:?}", diagnosis.findings);
+    assert_eq!(finding.what, "sleep in poll_results (main.c:70)");
+    // They have nothing to do in half of each sleep.
+    assert!(finding.cost.share_of(diagnosis.wall) > 0.4, "{finding:?}");
+    assert!(
+        finding.evidence[1].contains("Others, which had done what they were given, waited"),
+        "{finding:?}"
+    );
+    assert!(finding.hint.ends_with("If this pace is meant, there is nothing to fix."), "{}", finding.hint);
+    assert!(
+        diagnosis.findings.iter().all(|finding| finding.kind != FindingKind::Idle),
+        "{:?}",
+        diagnosis.findings
+    );
+}
+
+#[test]
+fn who_has_waited_since_before_the_sleep_waits_for_more_than_its_end() {
+    // One of four is given something in each sleep: each waits four sleeps for it.
+    let diagnosis = looks_now_and_then(4, 1, MS, false);
+    assert_eq!(first(&diagnosis).kind, FindingKind::Idle, "{:?}", diagnosis.findings);
+}
+
+#[test]
+fn a_lock_that_a_thread_has_while_it_sleeps_is_held_too_long() {
+    let diagnosis = looks_now_and_then(2, 2, MS / 2, true);
+    let finding = first(&diagnosis);
+    assert_eq!(finding.kind, FindingKind::Lock, "{:?}", diagnosis.findings);
+    assert!(finding.evidence.iter().any(|sentence| sentence.contains("asleep")), "{:?}", finding.evidence);
 }
