@@ -53,6 +53,7 @@ mod mapping;
 mod member;
 mod module;
 mod modules;
+mod passed_on;
 mod search;
 mod step;
 mod symbol_table;

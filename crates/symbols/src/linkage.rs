@@ -45,14 +45,25 @@ impl Linkage {
 
     /// The function that is reached through the stub or pointer at an address.
     pub(crate) fn at(&self, stated: u64) -> Option<Linked> {
-        let stub = || self.pointer_of_stub(stated & !(STUB_ALIGNMENT - 1));
-        match self.pointers.get(&stated).or_else(|| self.pointers.get(&stub()?))? {
-            Pointer::Name { offset, size } => {
-                let name = String::from_utf8_lossy(self.elf.text_at(*offset, *size)?);
-                Some(Linked::Name(demangle(&name)))
+        match self.pointer(stated)? {
+            Pointer::Name { .. } => {
+                Some(Linked::Name(demangle(&String::from_utf8_lossy(self.symbol_at(stated)?))))
             }
-            Pointer::Address(address) => Some(Linked::Address(*address)),
+            Pointer::Address(address) => Some(Linked::Address(address)),
         }
+    }
+
+    /// The symbol of another module that is reached through the stub or pointer at an address, as the linker knows it.
+    pub(crate) fn symbol_at(&self, stated: u64) -> Option<&[u8]> {
+        match self.pointer(stated)? {
+            Pointer::Name { offset, size } => self.elf.text_at(offset, size),
+            Pointer::Address(_) => None,
+        }
+    }
+
+    fn pointer(&self, stated: u64) -> Option<Pointer> {
+        let stub = || self.pointer_of_stub(stated & !(STUB_ALIGNMENT - 1));
+        self.pointers.get(&stated).or_else(|| self.pointers.get(&stub()?)).copied()
     }
 
     /// The pointer that the stub at an address jumps by: `[endbr64] [bnd] jmp [rip + x]`.
@@ -65,6 +76,13 @@ impl Linkage {
         let next = start + (code.len() - after.len()) as u64 + 4;
         Some(next.wrapping_add_signed(distance.into()))
     }
+}
+
+/// The pointer that the call before a return address goes by: `call [rip + x]`.
+pub(crate) fn linked_by_call(file: &Elf, return_address: u64) -> Option<u64> {
+    let (_, code) = file.code(return_address.checked_sub(6)?, return_address - 1, return_address)?;
+    let distance = code.strip_prefix(&[0xff, 0x15])?;
+    Some(return_address.wrapping_add_signed(i32::from_le_bytes(distance.try_into().ok()?).into()))
 }
 
 fn pointers(file: &Elf) -> Option<BTreeMap<u64, Pointer>> {

@@ -99,6 +99,15 @@ impl SymbolTable {
         self.covering(&self.functions, address, true)
     }
 
+    /// Where the function begins that the linker knows by this name. O(n).
+    pub(crate) fn address_of(&self, name: &[u8]) -> Option<u64> {
+        let has_it = |entry: &&Entry| {
+            let file = self.files.get(usize::from(entry.file));
+            file.and_then(|file| file.text_at(entry.name_offset, entry.name_size)) == Some(name)
+        };
+        self.functions.iter().find(has_it).map(|entry| entry.address)
+    }
+
     pub(crate) fn data_at(&self, address: u64) -> Option<Symbol> {
         self.covering(&self.data, address, false)
     }

@@ -15,6 +15,7 @@ use crate::linkage::Linked;
 use crate::mapping::{Added, Mapping};
 use crate::module::Module;
 use crate::modules::Modules;
+use crate::passed_on::PassedOn;
 use crate::search::Options;
 use crate::unwind::{StackCopy, Unwinder, Unwound};
 
@@ -76,6 +77,7 @@ const JIT_MODULE: &str = "[jit]";
 pub struct Symbolizer {
     modules: Modules,
     unwinder: Unwinder,
+    passed_on: PassedOn,
     jit: JitCode,
     /// By address looked up.
     frames: BTreeMap<u64, Vec<Frame>>,
@@ -108,7 +110,13 @@ impl Symbolizer {
     }
 
     fn of(modules: Modules) -> Self {
-        Self { modules, unwinder: Unwinder::new(), jit: JitCode::default(), frames: BTreeMap::new() }
+        Self {
+            modules,
+            unwinder: Unwinder::new(),
+            passed_on: PassedOn::default(),
+            jit: JitCode::default(),
+            frames: BTreeMap::new(),
+        }
     }
 
     /// Takes note of an executable mapping. It replaces what it overlaps: that was unmapped in the meantime.
@@ -119,6 +127,7 @@ impl Symbolizer {
         let (added, has_changed) = self.modules.add(mapping);
         if has_changed {
             self.frames.clear();
+            self.passed_on.forget();
         }
         added
     }
@@ -128,9 +137,12 @@ impl Symbolizer {
         self.modules.iter().map(|loaded| &loaded.module)
     }
 
-    /// The return addresses of a copied stack, innermost first.
+    /// The return addresses of a copied stack, innermost first. A function of a library that only passed its call on to one
+    /// without a name is there like the others.
     pub fn unwind(&mut self, copy: &StackCopy<'_>) -> Unwound {
-        self.unwinder.walk(&self.modules, copy)
+        let mut unwound = self.unwinder.walk(&self.modules, copy);
+        self.passed_on.complete(&self.modules, &mut unwound.addresses);
+        unwound
     }
 
     /// The functions at an address, the innermost inlined one first. Never empty: at the least module and offset.

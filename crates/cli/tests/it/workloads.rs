@@ -85,6 +85,7 @@ mod first_findings {
         omp_tasks
         omp_starve
         omp_held
+        omp_chunks
         omp_critical
         omp_barriers
         omp_serial

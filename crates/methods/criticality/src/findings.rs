@@ -46,6 +46,7 @@ use holdup_sections::Working;
 
 pub(crate) use herd::{Herd, herds};
 pub(crate) use own::mostly_called;
+pub(crate) use spin::Chunks;
 pub(crate) use tasks::Tasks;
 
 use crate::blame::Blame;

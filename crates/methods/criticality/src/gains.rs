@@ -1,5 +1,6 @@
 //! What fixing each finding would give: a replay for each.
 
+mod chunks;
 mod cores;
 mod spinning;
 mod stuck;
@@ -11,9 +12,7 @@ use std::sync::Arc;
 use holdup_model::figures::percent;
 use holdup_model::names::Names;
 use holdup_model::selector::quoted;
-use holdup_model::{
-    Arrange, Call, Doing, Nanos, ObjectId, ObjectKind, Process, Run, Sample, ThreadId, Time, Timeline,
-};
+use holdup_model::{Arrange, Call, Nanos, ObjectId, ObjectKind, Process, Run, ThreadId, Time, Timeline};
 use holdup_replay::{
     Budget, Change, LEAST_ERROR, LockChange, Next, NoReplay, PauseKind, Pool, Prediction, Replayer, Sorts,
     ends_name, object_name, parse, place_name, thread_name,
@@ -375,26 +374,6 @@ impl Case<'_> {
                 ),
             );
         }
-    }
-
-    /// What larger chunks save where dealing them out takes long: nearly all of that, as far as samples say how long it was.
-    fn larger_chunks(&self, finding: &Finding, workers: u32) -> Option<Gain> {
-        if finding.kind != FindingKind::Tasks || finding.object.is_some() {
-            return None;
-        }
-        let deals =
-            |sample: &&Sample| self.timeline.places.spin(sample.site).is_some_and(|routine| routine.deals);
-        let running = self.process.samples.iter().filter(|sample| sample.doing == Doing::Running);
-        let (samples, time) = running
-            .filter(deals)
-            .fold((0u64, Nanos::ZERO), |(samples, time), sample| (samples + 1, time + sample.weight));
-        // As many of them as the finding has of the time, of a loop of several.
-        let own = Nanos::new(finding.cost.get().saturating_mul(u64::from(workers))).share_of(time).min(1.0);
-        // Twice the standard error of a count.
-        let error = 2.0 / (samples as f64 * own).max(1.0).sqrt() * finding.cost.get() as f64;
-        let error = Nanos::new((error + LEAST_ERROR * self.wall.get() as f64) as u64);
-        let (low, high) = (finding.cost.saturating_sub(error), (finding.cost + error).min(self.wall));
-        Some(Gain { time: finding.cost, low, high, expression: String::new(), capped_by: None })
     }
 
     /// What smaller teams save; and what helps where that is nothing.

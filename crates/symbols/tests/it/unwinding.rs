@@ -68,6 +68,38 @@ fn nothing_comes_between_direct_calls() {
     assert_eq!(names[..6], ["capture", "leaf", "inner", "outer", "middle", "main"]);
 }
 
+/// `GOMP_loop_dynamic_next` of a stripped libgomp is on no stack: it jumps to a function without a name.
+#[test]
+fn a_function_that_passes_its_call_on_is_named_by_the_call() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let source = programs().join("passes_on.c").display().to_string();
+    run("cc", &["-O2", "-DLIBRARY", "-fPIC", "-shared", "-o", "libpasses.so", &source], directory);
+    let library = directory.join("libpasses.so").display().to_string();
+    let path = format!("-Wl,-rpath,{}", directory.display());
+    for (number, ways) in [&["-O2"][..], &["-O2", "-fno-plt"], &["-O2", "-Wl,-z,ibtplt"]].iter().enumerate() {
+        let flags = [ways, &["-Wl,--no-as-needed", &library, &path][..]].concat();
+        let program = compile("cc", "passes_on.c", &flags, directory, &format!("passes{number}"));
+        // With all names, the function that is on the stack has one: nothing is missing.
+        let (names, end) = unwound(&program, "", directory);
+        assert_eq!(names[..4], ["capture", "leaf", "hidden", "main"], "{ways:?}");
+        assert_eq!(end, UnwindEnd::Root);
+    }
+    run("strip", &["libpasses.so"], directory);
+    for number in 0..3 {
+        let (names, _) = unwound(&directory.join(format!("passes{number}")), "", directory);
+        assert_eq!(names[..5], ["capture", "leaf", "<libpasses.so>", "passes_on", "main"], "{number}");
+    }
+    // A library that is called in its place, as ours is, and calls it by a pointer.
+    run("cc", &["-O2", "-DBEFORE", "-fPIC", "-shared", "-o", "libbefore.so", &source], directory);
+    run("strip", &["libbefore.so"], directory);
+    let before = directory.join("libbefore.so").display().to_string();
+    let flags = ["-O2", "-Wl,--no-as-needed", &before, &library, &path];
+    let program = compile("cc", "passes_on.c", &flags, directory, "behind");
+    let (names, _) = unwound(&program, "", directory);
+    assert_eq!(names[..6], ["capture", "leaf", "<libpasses.so>", "passes_on", "passes_on", "main"]);
+}
+
 #[test]
 fn a_thread_ends_where_it_was_started() {
     let directory = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ mod regions;
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::figures::percent;
-use holdup_model::{Nanos, ObjectKind, Routine, Segment, SiteId, State, ThreadId, Time};
+use holdup_model::{Nanos, ObjectKind, Process, Routine, Segment, SiteId, State, ThreadId, Time};
 
 use regions::SmallRegions;
 
@@ -173,7 +173,7 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos, seen: Option<Mea
     }
     evidence.extend(meetings.as_ref().map(|meetings| meetings.evidence(case, total)));
     evidence.extend(small.as_ref().map(SmallRegions::evidence));
-    let chunks = site.filter(|_| deals).and_then(|site| Chunks::of(case, site));
+    let chunks = site.filter(|_| deals).and_then(|site| Chunks::of(case.process, site));
     evidence.extend(chunks.as_ref().map(Chunks::evidence));
     let shares_out = only.is_some() && !is_search && lacked.is_none();
     evidence.extend(meanwhile.evidence);
@@ -302,8 +302,8 @@ impl Meetings {
 }
 
 /// The chunks that the loop at one line was dealt out in.
-struct Chunks {
-    count: u64,
+pub(crate) struct Chunks {
+    pub(crate) count: u64,
     /// With what dealing them out took (thread-time).
     time: Nanos,
     /// The iterations of each that the program asked for, or that most had; `None` where it is not known.
@@ -311,14 +311,14 @@ struct Chunks {
 }
 
 impl Chunks {
-    fn of(case: &Case<'_>, site: SiteId) -> Option<Self> {
+    pub(crate) fn of(process: &Process, site: SiteId) -> Option<Self> {
         let line = |site: SiteId| {
-            let place = case.process.site(site).place()?;
+            let place = process.site(site).place()?;
             Some((place.file.as_deref()?, place.line?))
         };
         let here = line(site)?;
         let works = || {
-            let works = case.process.openmp.works.iter();
+            let works = process.openmp.works.iter();
             works.filter(|work| work.chunks > 0 && work.place.and_then(line) == Some(here))
         };
         let count: u64 = works().map(|work| u64::from(work.chunks)).sum();
