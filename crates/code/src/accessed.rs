@@ -1,8 +1,8 @@
 //! Which data the instruction before an address accessed, from the registers that a thread has at that address.
 
 use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register,
-    UsedMemory,
+    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
+    Register, UsedMemory,
 };
 
 use holdup_model::AccessKind;
@@ -19,6 +19,8 @@ pub struct Accessed {
     base: Option<u8>,
     index: Option<(u8, u32)>,
     displacement: u64,
+    /// Where the instruction begins.
+    pub at: u64,
     /// How many bytes.
     pub bytes: u8,
     /// What is done to them.
@@ -44,12 +46,14 @@ impl Accessed {
 /// instruction, such as the first one of the function: everything from there to `ip` is decoded.
 ///
 /// `None` where that instruction accesses no data or several, where it does not leave the registers as they were that its data is
-/// found by, and where control may have come to `ip` from elsewhere in this code.
+/// found by, and where control may have come to `ip` from elsewhere in this code. But where that is only by conditional jumps that
+/// compare registers, and the instruction is atomic, it is the one that takes the time: `if (is_new) __sync_fetch_and_add(&count, 1);`.
 pub fn accessed_before(code: &Code<'_>, ip: u64) -> Option<Accessed> {
     let decoder = Decoder::with_ip(64, code.bytes, code.start, DecoderOptions::NONE);
     let mut before: Option<[Option<Instruction>; 2]> = None;
     let mut last: [Option<Instruction>; 2] = [None, None];
     let mut met = false;
+    let mut is_jumped_over = false;
     for instruction in decoder.into_iter().take(MOST_INSTRUCTIONS) {
         if instruction.is_invalid() {
             break;
@@ -59,7 +63,12 @@ pub fn accessed_before(code: &Code<'_>, ip: u64) -> Option<Accessed> {
             before = Some(last);
         }
         if jumps_to(&instruction, ip) {
-            return None;
+            let compares_registers =
+                last[1].is_some_and(|one| is_comparison(&one) && one.op_kinds().all(is_no_memory));
+            if met || instruction.flow_control() != FlowControl::ConditionalBranch || !compares_registers {
+                return None;
+            }
+            is_jumped_over = true;
         }
         if instruction.ip() > ip && !met {
             return None;
@@ -68,11 +77,16 @@ pub fn accessed_before(code: &Code<'_>, ip: u64) -> Option<Accessed> {
     }
     let [earlier, latest] = before?;
     let latest = latest?;
-    match latest.flow_control() {
+    let found = match latest.flow_control() {
         FlowControl::Next => accessed(&latest),
         FlowControl::ConditionalBranch => earlier.filter(is_comparison).and_then(|one| accessed(&one)),
         _ => None,
-    }
+    };
+    found.filter(|found| !is_jumped_over || found.kind == AccessKind::Atomic)
+}
+
+fn is_no_memory(kind: OpKind) -> bool {
+    kind != OpKind::Memory
 }
 
 fn jumps_to(instruction: &Instruction, ip: u64) -> bool {
@@ -84,7 +98,15 @@ fn jumps_to(instruction: &Instruction, ip: u64) -> bool {
 }
 
 fn is_comparison(instruction: &Instruction) -> bool {
-    matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test)
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Cmp
+            | Mnemonic::Test
+            | Mnemonic::Comisd
+            | Mnemonic::Comiss
+            | Mnemonic::Ucomisd
+            | Mnemonic::Ucomiss
+    )
 }
 
 /// What an instruction accesses, in terms of the registers behind it.
@@ -112,7 +134,8 @@ fn accessed(instruction: &Instruction) -> Option<Accessed> {
     let base = number(memory.base())?;
     let index = number(memory.index())?.map(|number| (number, memory.scale()));
     let bytes = u8::try_from(memory.memory_size().size()).ok().filter(|bytes| (1..=64).contains(bytes))?;
-    Some(Accessed { base, index, displacement: memory.displacement(), bytes, kind })
+    let (at, displacement) = (instruction.ip(), memory.displacement());
+    Some(Accessed { base, index, displacement, at, bytes, kind })
 }
 
 fn kind(instruction: &Instruction, memory: &UsedMemory) -> Option<AccessKind> {
@@ -189,6 +212,7 @@ mod tests {
         // cmp [rdi], eax; jne +0x10; nop
         let bytes = [0x39, 0x07, 0x75, 0x10, 0x90];
         assert_eq!(seen(&bytes, START + 4), Some((0x8_0000, 4, AccessKind::Read)));
+        assert_eq!(before(&bytes, START + 4).map(|one| one.at), Some(START));
         // add [rdi], eax; jne +0x10; nop
         assert_eq!(seen(&[0x01, 0x07, 0x75, 0x10, 0x90], START + 4), None);
     }
@@ -203,5 +227,21 @@ mod tests {
         assert_eq!(seen(&bytes, START + 2), Some((0x8_0000, 4, AccessKind::Write)));
         // call; nop
         assert_eq!(seen(&[0xe8, 0, 0, 0, 0, 0x90], START + 5), None);
+    }
+
+    #[test]
+    fn what_is_jumped_over_counts_if_it_is_atomic() {
+        // cmp eax, ebx; je over it; lock add [rdi], 1; nop
+        let bytes = [0x39, 0xd8, 0x74, 0x04, 0xf0, 0x83, 0x07, 0x01, 0x90];
+        assert_eq!(seen(&bytes, START + 8), Some((0x8_0000, 4, AccessKind::Atomic)));
+        // The same, not atomic: nop.
+        let bytes = [0x39, 0xd8, 0x74, 0x04, 0x90, 0x83, 0x07, 0x01, 0x90];
+        assert_eq!(seen(&bytes, START + 8), None);
+        // What is compared is in memory: cmp [rsi], ebx.
+        let bytes = [0x39, 0x1e, 0x74, 0x04, 0xf0, 0x83, 0x07, 0x01, 0x90];
+        assert_eq!(seen(&bytes, START + 8), None);
+        // From somewhere else: jmp.
+        let bytes = [0x39, 0xd8, 0xeb, 0x04, 0xf0, 0x83, 0x07, 0x01, 0x90];
+        assert_eq!(seen(&bytes, START + 8), None);
     }
 }

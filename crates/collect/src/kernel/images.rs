@@ -71,9 +71,13 @@ impl Image {
         }
     }
 
-    /// The number of this stack, which is put into `out` when it is seen for the first time.
-    pub(super) fn stack(&mut self, copy: &StackCopy<'_>, out: &mut Vec<u64>) -> u32 {
-        let unwound = self.symbolizer.unwind(copy);
+    /// The number of this stack, which is put into `out` when it is seen for the first time. `accesses` is the instruction that took the
+    /// time, where it is known: the one before, see [`Image::accessed`].
+    pub(super) fn stack(&mut self, copy: &StackCopy<'_>, accesses: Option<u64>, out: &mut Vec<u64>) -> u32 {
+        let mut unwound = self.symbolizer.unwind(copy);
+        if let (Some(address), Some(innermost)) = (accesses, unwound.addresses.first_mut()) {
+            *innermost = address;
+        }
         if let Some(known) = self.stacks.get(unwound.addresses.as_slice()) {
             return *known;
         }
@@ -92,8 +96,8 @@ impl Image {
         id
     }
 
-    /// What a thread with these registers at `ip` had just accessed ([`Accessed::address`]), if its code says so.
-    pub(super) fn accessed(&mut self, ip: u64, registers: &[u64; 16]) -> Option<Access> {
+    /// What a thread with these registers at `ip` had just accessed ([`Accessed::address`]), and by which instruction, if its code says so.
+    pub(super) fn accessed(&mut self, ip: u64, registers: &[u64; 16]) -> Option<(Access, u64)> {
         let known = self.accesses.get(&ip).copied();
         let accessed = known.unwrap_or_else(|| {
             let found = self.accessed_before(ip);
@@ -108,7 +112,8 @@ impl Image {
             AccessKind::Update => AccessCode::Update,
             AccessKind::Atomic => AccessCode::Atomic,
         };
-        Some(Access { address: accessed.address(registers), bytes: accessed.bytes, code })
+        let access = Access { address: accessed.address(registers), bytes: accessed.bytes, code };
+        Some((access, accessed.at))
     }
 
     fn accessed_before(&self, ip: u64) -> Option<Accessed> {

@@ -287,7 +287,8 @@ impl State {
                         let copy = StackCopy { ip: at.ip, sp, bp: Some(bp), bytes: sample.stack };
                         let is_outside = !sample.in_kernel;
                         let access = is_outside.then(|| image.accessed(at.ip, &at.general)).flatten();
-                        (image.stack(&copy, &mut self.out), access)
+                        let (access, instruction) = access.unzip();
+                        (image.stack(&copy, instruction, &mut self.out), access)
                     }
                     _ => (NO_STACK, None),
                 };
@@ -477,7 +478,7 @@ impl State {
             };
             let copy = StackCopy { ip: seen.pc, sp: seen.sp, bp: None, bytes: seen.stack };
             let stack = match self.images.get_mut(&pid) {
-                Some(image) => image.stack(&copy, &mut self.out),
+                Some(image) => image.stack(&copy, None, &mut self.out),
                 None => NO_STACK,
             };
             let call = seen.call.map_or(NO_CALL, |call| call.number as u32);

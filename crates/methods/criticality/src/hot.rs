@@ -118,6 +118,14 @@ pub(crate) fn function(process: &Process, place: SiteId) -> Function<'_> {
     process.site(place).place().and_then(function_of).unwrap_or(Function::At(place))
 }
 
+/// The function that the code of a place was compiled into: what is inlined belongs to it.
+pub(crate) fn compiled_into(process: &Process, place: SiteId) -> Function<'_> {
+    let site = process.site(place);
+    let own = |frame: &&Frame| site.place().is_none_or(|own| !std::ptr::eq(own, *frame));
+    let whole = site.frames.iter().skip_while(own).find(|frame| !frame.inlined);
+    whole.and_then(function_of).unwrap_or(Function::At(place))
+}
+
 /// The function of a frame; `None` where nothing tells it from others.
 pub(crate) fn function_of(frame: &Frame) -> Option<Function<'_>> {
     match frame {

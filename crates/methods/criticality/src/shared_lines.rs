@@ -15,7 +15,7 @@ use holdup_model::{
     ThreadTimes, Time, Timeline,
 };
 
-use crate::hot::{Function, function};
+use crate::hot::{Function, compiled_into};
 use crate::losses::ByThread;
 use crate::samples::Samples;
 use crate::scarcity::part;
@@ -36,6 +36,12 @@ const NEAREST: usize = 4;
 
 /// Fewer samples than this say nothing.
 const FEWEST_SAMPLES: u64 = 10;
+
+/// What is so for this share of the time.
+const MOSTLY: f64 = 0.5;
+
+/// Where so many lines are found, each of them may be found too seldom to say who else was there at the time.
+const MANY_LINES: usize = 4;
 
 /// Each time that another thread takes the line, a thread waits for it once, about as long as that one did: so a thread counts for at
 /// most so many times as long as all others were found at the line.
@@ -202,13 +208,54 @@ impl Meetings {
     }
 }
 
+/// How often two touches that are near in time, one of them to write, are to the same of many lines: by two threads, and by one. Where
+/// threads go over the same lines at random, it is as often; where each has a part of them for a while, only the latter.
+#[derive(Clone, Copy, Debug, Default)]
+struct Together {
+    pairs: [u64; 2],
+    same: [u64; 2],
+}
+
+impl Together {
+    /// Of touches in the order of time, with their lines.
+    fn of(touches: &[(u64, &Touch)], period: Nanos) -> Self {
+        let near = Nanos::new(period.get().saturating_mul(NEAR));
+        let mut found = Self::default();
+        for (at, (line, touch)) in touches.iter().enumerate() {
+            let after = touches[at + 1..].iter().take(NEIGHBOURS);
+            for (other_line, other) in after.take_while(|(_, other)| other.apart(touch) <= near) {
+                if other.writes() || touch.writes() {
+                    let by = usize::from(other.succession == touch.succession);
+                    found.pairs[by] += 1;
+                    found.same[by] += u64::from(other_line == line);
+                }
+            }
+        }
+        found
+    }
+
+    /// The share of the touches to lines that other threads touch at the time.
+    fn share(&self) -> f64 {
+        if self.same[0] < FEWEST_SAMPLES || self.same[1] == 0 {
+            return 0.0;
+        }
+        let often = |by: usize| self.same[by] as f64 / self.pairs[by] as f64;
+        (often(0) / often(1)).min(1.0)
+    }
+}
+
 /// What was found of one line.
 #[derive(Default)]
 struct Line {
+    number: u64,
     touches: Vec<Touch>,
+    /// Which of them are near to those of others.
+    are_near: Vec<bool>,
     /// By succession, then thread: the time of touches that others' are near to.
     contended: BTreeMap<usize, ByThread>,
     samples: u64,
+    /// The time of touches that are near to those of others.
+    near: Nanos,
     /// Of that time, what others touch the same bytes meanwhile.
     same_bytes: Nanos,
     atomic: Nanos,
@@ -242,6 +289,7 @@ impl Line {
             others.sort_by_key(|other| other.apart(touch));
             let is_active = |other: &&&Touch| successions.is_active(timeline, other.succession, touch.time);
             let nearest: Vec<&&Touch> = others.iter().filter(is_active).take(NEAREST).collect();
+            self.are_near.push(!nearest.is_empty());
             if nearest.is_empty() {
                 continue;
             }
@@ -249,6 +297,7 @@ impl Line {
                 meetings.add(touch, around, period);
             }
             self.samples += 1;
+            self.near += touch.active;
             *self.contended.entry(touch.succession).or_default().entry(touch.thread).or_default() +=
                 touch.active;
             *self.by_place.entry(touch.place).or_default() += touch.active;
@@ -271,6 +320,23 @@ impl Line {
                 threads.values_mut().for_each(|time| *time = part(*time, most, own));
             }
         }
+    }
+
+    /// Counts this share of the touches that are not near to those of others, as far as was seen of this line.
+    fn add_others(&mut self, share: f64) {
+        let mut count = 0.0;
+        for (touch, _) in self.touches.iter().zip(&self.are_near).filter(|(_, is_near)| !**is_near) {
+            let time = Nanos::new((touch.active.get() as f64 * share) as u64);
+            *self.contended.entry(touch.succession).or_default().entry(touch.thread).or_default() += time;
+            *self.by_place.entry(touch.place).or_default() += time;
+            count += share;
+        }
+        self.samples += count as u64;
+    }
+
+    /// Threads access the same bytes of it, for most of the time at which that was seen.
+    fn has_same_bytes(&self) -> bool {
+        self.same_bytes.share_of(self.near) >= MOSTLY
     }
 
     fn variable(&self, process: &Process) -> Option<String> {
@@ -338,14 +404,14 @@ pub(crate) fn shared_lines<S: Ord>(
         let touch = Touch { time: look.time, thread, lives_long, succession, access, active, place };
         lines.entry(line_of(access)).or_default().touches.push(touch);
     }
-    let mut found: Vec<Line> = lines.into_values().collect();
+    let mut found: Vec<Line> = lines.into_iter().map(|(number, line)| Line { number, ..line }).collect();
     for line in &mut found {
         line.touches.sort_by_key(|touch| (touch.time, touch.thread));
         line.find(timeline, &successions, period);
     }
-    found.retain(|line| line.contended.len() > 1);
     let mut all: Vec<SharedLines> = of_the_same_functions(process, found)
         .into_iter()
+        .map(|lines| with_all_of_many(lines, period))
         .filter_map(|lines| together(process, &lines))
         .collect();
     all.arrange_by_key(|lines| (Reverse(lines.threads.values().copied().sum::<Nanos>()), lines.place));
@@ -365,26 +431,55 @@ fn of_several(mut touched: Vec<(u64, usize)>) -> Vec<u64> {
     several.map(|of_line| of_line[0].0).collect()
 }
 
-/// Lines that the same function accesses, and those that share a function with one of these.
+/// Lines at which threads meet, and others that the same functions access, as they were compiled: those in which threads access the same
+/// bytes, and those in which they do not.
 fn of_the_same_functions(process: &Process, lines: Vec<Line>) -> Vec<Vec<Line>> {
-    let mut groups: Vec<(Vec<Function<'_>>, Vec<Line>)> = Vec::new();
-    for line in lines {
+    let mut groups: Vec<(bool, Vec<Function<'_>>, Vec<Line>)> = Vec::new();
+    let (met, others): (Vec<Line>, Vec<Line>) = lines.into_iter().partition(|line| line.contended.len() > 1);
+    for line in met {
+        let is_same = line.has_same_bytes();
         let functions: Vec<Function<'_>> =
-            line.by_place.keys().map(|&place| function(process, place)).collect();
-        let (mut own, others): (Vec<_>, Vec<_>) = groups
-            .into_iter()
-            .partition(|(known, _)| known.iter().any(|function| functions.contains(function)));
-        let mut one = (functions, vec![line]);
-        for (functions, lines) in &mut own {
-            one.0.append(functions);
-            one.1.append(lines);
+            line.by_place.keys().map(|&place| compiled_into(process, place)).collect();
+        let (mut own, others): (Vec<_>, Vec<_>) = groups.into_iter().partition(|(same, known, _)| {
+            *same == is_same && known.iter().any(|function| functions.contains(function))
+        });
+        let mut one = (is_same, functions, vec![line]);
+        for (_, functions, lines) in &mut own {
+            one.1.append(functions);
+            one.2.append(lines);
         }
-        one.0.sort_unstable();
-        one.0.dedup();
+        one.1.sort_unstable();
+        one.1.dedup();
         groups = others;
         groups.push(one);
     }
-    groups.into_iter().map(|(_, lines)| lines).collect()
+    groups.sort_by_key(|(is_same, ..)| *is_same);
+    for line in others {
+        let place = line.touches.first().map(|touch| touch.place);
+        let function = place.map(|place| compiled_into(process, place));
+        let is_own = |group: &&mut (bool, Vec<Function<'_>>, Vec<Line>)| {
+            function.is_some_and(|function| group.1.contains(&function))
+        };
+        if let Some((_, _, lines)) = groups.iter_mut().find(is_own) {
+            lines.push(line);
+        }
+    }
+    groups.into_iter().map(|(_, _, lines)| lines).collect()
+}
+
+/// Many lines are each found seldom: what two threads do with all of them says how much of the time is spent at lines that both use.
+fn with_all_of_many(mut lines: Vec<Line>, period: Nanos) -> Vec<Line> {
+    if lines.len() >= MANY_LINES {
+        let touches = lines.iter().flat_map(|line| line.touches.iter().map(|touch| (line.number, touch)));
+        let mut touches: Vec<(u64, &Touch)> = touches.collect();
+        touches.sort_by_key(|(_, touch)| (touch.time, touch.thread));
+        let share = Together::of(&touches, period).share();
+        if share > 0.0 {
+            lines.iter_mut().for_each(|line| line.add_others(share));
+        }
+    }
+    lines.retain(|line| line.samples > 0);
+    lines
 }
 
 fn together(process: &Process, lines: &[Line]) -> Option<SharedLines> {
@@ -400,9 +495,9 @@ fn together(process: &Process, lines: &[Line]) -> Option<SharedLines> {
             *by_place.entry(place).or_default() += time;
         }
     }
-    let whole: Nanos = by_place.values().copied().sum();
+    let near: Nanos = lines.iter().map(|line| line.near).sum();
     let (&place, _) = by_place.iter().max_by_key(|&(&place, &time)| (time, Reverse(place)))?;
-    let mostly = |time: fn(&Line) -> Nanos| lines.iter().map(time).sum::<Nanos>().share_of(whole) >= 0.5;
+    let mostly = |time: fn(&Line) -> Nanos| lines.iter().map(time).sum::<Nanos>().share_of(near) >= MOSTLY;
     (samples >= FEWEST_SAMPLES && threads.len() > 1).then(|| SharedLines {
         place,
         threads,
