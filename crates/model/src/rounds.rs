@@ -208,8 +208,14 @@ impl<'a> Finder<'a> {
         }
         let given = &self.given[thread.index()];
         let mut rounds = self.stretches(thread, &team, given);
+        let takes_from = self.waited_for_first(thread, &rounds);
+        let segments = &self.timeline.row(thread).segments;
+        let takes = |wait: &usize| segments[*wait].object.is_some_and(|object| takes_from.contains(&object));
         let mut seen = 0;
         rounds.retain(|stretch| {
+            if stretch.waits.iter().any(takes) {
+                return false;
+            }
             let Some((next, _)) = given.get(given.partition_point(|(at, _)| *at < stretch.end)) else {
                 return false;
             };
@@ -218,6 +224,16 @@ impl<'a> Finder<'a> {
             all_wait != Some(false)
         });
         if seen < FEWEST_ROUNDS { Joining::default() } else { self.joining_in(thread, rounds, team) }
+    }
+
+    /// What a thread waited for before it gave anybody anything: there it takes what others put in. Those that it has made itself may
+    /// only have said that they are there.
+    fn waited_for_first(&self, thread: ThreadId, stretches: &[Stretch]) -> BTreeSet<ObjectId> {
+        let segments = &self.timeline.row(thread).segments;
+        let is_other = |by: ThreadId| self.process.thread(by).parent != Some(thread);
+        let first = stretches.iter().take_while(|stretch| stretch.given.is_none());
+        let waits = first.flat_map(|stretch| &stretch.waits).map(|&wait| &segments[wait]);
+        waits.filter(|wait| wait.by.is_some_and(is_other)).filter_map(|wait| wait.object).collect()
     }
 
     /// Rounds of threads that are made for them, and then end.

@@ -28,10 +28,12 @@ mod meeting;
 mod own;
 mod serial;
 mod sharing;
+mod short_queue;
 mod signal;
 mod spin;
 mod tasks;
 mod uncontended;
+mod waits;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

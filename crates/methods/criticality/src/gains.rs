@@ -463,6 +463,8 @@ impl Case<'_> {
                 }
             },
             Serial => return self.spread(diagnosis, finding),
+            // Nor what a longer queue gives.
+            Pipeline if finding.gain.is_some() => return None,
             Pipeline | Condition => {
                 let threads = self.sorts.like(*finding.threads.first()?);
                 let expression = format!("stage:{}*2", thread(threads)?);

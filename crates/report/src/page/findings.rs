@@ -27,11 +27,15 @@ const LEAST_FACTOR: f64 = 1.005;
 const EXPRESSION: usize = 200;
 
 /// Where gains come from that no replay gives.
-const COMPUTED: [(&[FindingKind], &str); 6] = [
+const COMPUTED: [(&[FindingKind], &str); 7] = [
     (
         &[FindingKind::Tasks],
         " What larger tasks and chunks give comes from what making and dealing them out took; what it gives that tasks may begin, from the \
          waits for them.",
+    ),
+    (
+        &[FindingKind::Pipeline],
+        " What a longer queue gives is what both of its sides wait, the one that waits less; half of that at least, and what the other waits at most.",
     ),
     (
         &[FindingKind::Oversubscription],

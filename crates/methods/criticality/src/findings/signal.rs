@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::figures::{percent, times};
-use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, RoutineKind, SiteId, State, ThreadId, Time, Wake};
+use holdup_model::{Nanos, ObjectId, ObjectKind, RoutineKind, SiteId, State, ThreadId};
 
+use super::short_queue::{Key, ShortQueue, short_queues};
+use super::waits::{Group, Waits};
 use super::{Candidate, Case, Description, Stage, main_ones, most_first};
-use crate::blame::Charge;
 use crate::wording::meanwhile;
 use crate::{FamilyCost, FindingKind, ObjectCost};
 
@@ -16,24 +17,6 @@ const BUSY: f64 = 0.5;
 
 /// A stage hands on more often than this; what is waited for less often is an event, not a flow.
 const FEWEST_WAITS: u64 = 8;
-
-/// Waits for one stage, or for one object.
-#[derive(Default)]
-struct Group {
-    charge: Charge,
-    threads: BTreeMap<ThreadId, Nanos>,
-    objects: BTreeMap<ObjectId, Nanos>,
-}
-
-impl Group {
-    fn add(&mut self, object: ObjectId, thread: Option<ThreadId>, charge: &Charge) {
-        self.charge.merge(charge);
-        *self.objects.entry(object).or_default() += charge.total();
-        if let Some(thread) = thread {
-            *self.threads.entry(thread).or_default() += charge.total();
-        }
-    }
-}
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Cause<'a> {
@@ -62,8 +45,14 @@ pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>
     for (family, members) in case.together(&lost) {
         members.iter().for_each(|(object, _)| _ = first.insert(*object, (members[0].0, family)));
     }
+    let short = short_queues(case);
+    let in_short: BTreeSet<Key> = short.iter().flat_map(ShortQueue::keys).collect();
+    candidates.extend(short.into_iter().map(|queue| queue.candidate(case)));
     let mut groups: BTreeMap<Cause<'_>, Group> = BTreeMap::new();
     for (&(object, thread), charge) in &case.losses.signals {
+        if thread.is_some_and(|thread| in_short.contains(&(object, thread))) {
+            continue;
+        }
         let cause = match thread {
             Some(_) if case.working.take_turns => Cause::Turns,
             Some(thread) if !is_alike(object, Some(thread)) => Cause::Stage(case.stage(thread)),
@@ -271,170 +260,6 @@ fn hands_on_at(case: &Case<'_>, group: &Group) -> Option<SiteId> {
     }
     let end = most_first(&sites).first().copied().filter(|(site, _)| !calls.contains(site));
     end.or_else(|| most_first(&signals).first().copied()).map(|(site, _)| site)
-}
-
-/// Of a slow stage those behind it wait for so many times as long as those before it, at most.
-const BEHIND: u64 = 3;
-
-/// Whether threads wait for work, for room for their own, or for what becomes of it.
-#[derive(Default)]
-struct Waits {
-    for_work: Nanos,
-    for_room: Nanos,
-    for_answers: Nanos,
-}
-
-impl Waits {
-    /// Nothing is taken from a queue before something was put into it. So threads whose first signal comes before the
-    /// first one of those who signal to them put things in, and wait for room; the others wait for work.
-    fn of(case: &Case<'_>, group: &Group) -> Self {
-        let stage = |thread: ThreadId| case.stage(thread);
-        let sooner =
-            |first: &mut Option<Time>, time: Time| *first = Some(first.map_or(time, |at| at.min(time)));
-        let mut sums = Self::default();
-        let mut waits: BTreeMap<ObjectId, BTreeMap<&Stage, (Time, Nanos)>> = BTreeMap::new();
-        // Who waits for the end of what it gave to others waits for neither.
-        let in_queues = case.process.waits.iter().filter(|wait| !case.timeline.places.joins(wait.site));
-        for wait in in_queues {
-            // Of a part of a run, waits are whole.
-            let (begin, end) = (wait.begin.max(case.timeline.start), wait.end.min(case.timeline.end));
-            let of_stage = waits.entry(wait.object).or_default().entry(stage(wait.thread));
-            let (first, sum) = of_stage.or_insert((wait.begin, Nanos::ZERO));
-            *first = wait.begin.min(*first);
-            // A runtime's function says which it is, whatever was signalled before.
-            let (places, is_in_group) = (&case.timeline.places, group.objects.contains_key(&wait.object));
-            let sum = match is_in_group {
-                true if case.process.object(wait.object).kind == ObjectKind::Room => &mut sums.for_room,
-                true if places.idles(wait.site) => &mut sums.for_work,
-                true if places.waits_for_room(wait.site) => &mut sums.for_room,
-                _ => sum,
-            };
-            *sum += end.since(begin);
-        }
-        let mut signals: BTreeMap<ObjectId, BTreeMap<&Stage, Option<Time>>> = BTreeMap::new();
-        let answers = Handshakes::of(case);
-        // Who lets others have a lock puts nothing into a queue.
-        let is_signal = |wake: &&Wake| !case.role(wake.object).is_lock() && !answers.has(case, wake);
-        for wake in case.process.wakes.iter().filter(is_signal) {
-            sooner(signals.entry(wake.object).or_default().entry(stage(wake.thread)).or_default(), wake.time);
-        }
-        // When one stage first signalled to another, and when it first did to any, or sent messages.
-        let mut to_other: BTreeMap<(&Stage, &Stage), Option<Time>> = BTreeMap::new();
-        let mut to_any: BTreeMap<&Stage, Option<Time>> = BTreeMap::new();
-        let mut sent: BTreeMap<&Stage, Option<Time>> = BTreeMap::new();
-        let is_message = |object: &ObjectId| case.process.object(*object).kind == ObjectKind::Messages;
-        for (object, by) in &signals {
-            for (&by, time) in by.iter().filter_map(|(by, time)| Some((by, (*time)?))) {
-                sooner(to_any.entry(by).or_default(), time);
-                if is_message(object) {
-                    sooner(sent.entry(by).or_default(), time);
-                }
-                for &waits in waits.get(object).into_iter().flat_map(BTreeMap::keys) {
-                    sooner(to_other.entry((by, waits)).or_default(), time);
-                }
-            }
-        }
-        for object in group.objects.keys() {
-            for (&own, &(first, sum)) in waits.get(object).into_iter().flatten() {
-                let givers = || signals.get(object).into_iter().flatten().filter(|(by, _)| **by != own);
-                let given = givers().filter_map(|(_, first)| *first).min();
-                let answered = givers().filter_map(|(by, _)| *to_other.get(&(own, *by))?).min();
-                // Messages answer messages, or are work.
-                let to_any = if is_message(object) { &sent } else { &to_any };
-                let signalled = answered.or_else(|| to_any.get(own).copied().flatten());
-                // Of two at the same moment nothing is known but whether something was put in before the wait.
-                let puts_in = given.zip(signalled).is_some_and(|(given, signalled)| {
-                    signalled < given || signalled == given && signalled < first
-                });
-                *match puts_in {
-                    // Those that are waited for have not come yet: there is no lack of room.
-                    true if is_message(object) => &mut sums.for_answers,
-                    true => &mut sums.for_room,
-                    false => &mut sums.for_work,
-                } += sum;
-            }
-        }
-        sums
-    }
-
-    /// True where somebody is slower than those before it, which wait for room or for answers, and not only than those behind it, of
-    /// which there may be several.
-    fn is_a_stage(&self) -> bool {
-        (self.for_room + self.for_answers).get() * BEHIND >= self.for_work.get().max(1)
-    }
-
-    fn sentence(&self) -> Option<String> {
-        let sums = [
-            (self.for_work, "work (empty queue)"),
-            (self.for_room, "room (full queue)"),
-            (self.for_answers, "answers to their messages"),
-        ];
-        let sums = sums.iter().filter(|(sum, _)| *sum > Nanos::ZERO);
-        let parts: Vec<String> = sums.map(|(sum, what)| format!("{sum} for {what}")).collect();
-        let (last, others) = parts.split_last()?;
-        let others = others.join(", ");
-        let and = if others.is_empty() { "" } else { " and " };
-        Some(format!("Threads wait {others}{and}{last}."))
-    }
-}
-
-/// Waits of threads for others that they are just making, until these say that they are there: such a signal puts nothing
-/// into a queue. It is the first that a thread gives.
-struct Handshakes {
-    /// By thread.
-    firsts: Vec<Option<Time>>,
-    /// By object, in order of threads and times. Those of one thread do not overlap.
-    waits: Vec<Vec<(ThreadId, Time, Time)>>,
-}
-
-impl Handshakes {
-    fn of(case: &Case<'_>) -> Self {
-        let function =
-            |site: SiteId| case.process.site(site).place().and_then(|place| place.function.as_deref());
-        let mut makes: Vec<(ThreadId, &str)> = Vec::new();
-        for thread in &case.process.threads {
-            let made = thread.parent.zip(thread.created_at.and_then(function));
-            if let Some(made) = made.filter(|made| !makes.contains(made)) {
-                makes.push(made);
-            }
-        }
-        let mut waits: Vec<Vec<(ThreadId, Time, Time)>> =
-            case.process.objects.iter().map(|_| Vec::new()).collect();
-        let mut firsts: Vec<Option<Time>> = vec![None; case.process.threads.len()];
-        for wake in &case.process.wakes {
-            let first = &mut firsts[wake.thread.index()];
-            *first = Some(first.map_or(wake.time, |first| first.min(wake.time)));
-        }
-        if makes.is_empty() {
-            return Self { firsts, waits };
-        }
-        // By site: who makes threads in one of its functions.
-        let mut makers: Vec<Option<Vec<ThreadId>>> = case.process.sites.iter().map(|_| None).collect();
-        for wait in &case.process.waits {
-            let Some(site) = wait.site else { continue };
-            let makers = makers[site.index()].get_or_insert_with(|| {
-                let frames = case.process.site(site).frames.iter();
-                let functions: Vec<&str> = frames.filter_map(|frame| frame.function.as_deref()).collect();
-                makes.iter().filter(|(_, made)| functions.contains(made)).map(|(thread, _)| *thread).collect()
-            });
-            if makers.contains(&wait.thread) {
-                waits[wait.object.index()].push((wait.thread, wait.begin, wait.end));
-            }
-        }
-        waits.iter_mut().for_each(|waits| waits.arrange_by_key(|wait| *wait));
-        Self { firsts, waits }
-    }
-
-    fn has(&self, case: &Case<'_>, wake: &Wake) -> bool {
-        let Some(parent) = case.process.thread(wake.thread).parent else { return false };
-        if self.firsts[wake.thread.index()] != Some(wake.time) {
-            return false;
-        }
-        let waits = &self.waits[wake.object.index()];
-        let begun = waits.partition_point(|&(thread, begin, _)| (thread, begin) <= (parent, wake.time));
-        let last = begun.checked_sub(1).map(|last| waits[last]);
-        last.is_some_and(|(thread, _, end)| thread == parent && wake.time <= end)
-    }
 }
 
 /// Waits for an object, or for those of a family, of which it is the worst.

@@ -11,6 +11,7 @@ mod over_time;
 mod planted;
 mod pools;
 mod properties;
+mod queues;
 mod ranks;
 mod rounds;
 mod scheduled;
