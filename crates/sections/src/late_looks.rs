@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Nanos, ObjectId, PolledJoins, Row, Segment, State, ThreadId, Time, Timeline};
+use holdup_model::{Nanos, ObjectId, PolledJoins, Segment, State, ThreadId, Time, Timeline};
 
 /// So many sleeps with which others were kept waiting are a way to wait for them.
 const LEAST: usize = 10;
@@ -30,12 +30,13 @@ impl LateLooks {
     pub fn of(timeline: &Timeline, polled: &PolledJoins) -> Self {
         let mut gifts: BTreeMap<ThreadId, Vec<Gift>> = BTreeMap::new();
         let is_lock = |object: ObjectId| timeline.roles.kinds[object.index()].is_lock();
-        for edge in timeline.edges.iter().filter(|edge| edge.object.is_some_and(|object| !is_lock(object))) {
-            if let Some(wait) = before(timeline.row(edge.to), edge.from_time)
-                && wait.state == State::Blocked
-            {
-                let gift = Gift { time: edge.from_time, waited_since: wait.start };
-                gifts.entry(edge.from).or_default().push(gift);
+        let segments = timeline.threads.iter().flat_map(|row| &row.segments);
+        let waits = segments.filter(|segment| {
+            segment.state == State::Blocked && segment.object.is_some_and(|object| !is_lock(object))
+        });
+        for wait in waits {
+            if let Some(by) = wait.by.filter(|by| by.index() < timeline.threads.len()) {
+                gifts.entry(by).or_default().push(Gift { time: wait.end, waited_since: wait.start });
             }
         }
         let mut sleeps = vec![Vec::new(); timeline.threads.len()];
@@ -50,11 +51,6 @@ impl LateLooks {
     pub fn has(&self, thread: ThreadId, segment: &Segment) -> bool {
         segment.state == State::Asleep && self.sleeps[thread.index()].binary_search(&segment.start).is_ok()
     }
-}
-
-/// The last segment of a thread that began before `time`.
-fn before(row: &Row, time: Time) -> Option<&Segment> {
-    row.segments[..row.segments.partition_point(|segment| segment.start < time)].last()
 }
 
 /// When the sleeps of a thread began in which others came to wait for it; none where they mostly wait longer than that.

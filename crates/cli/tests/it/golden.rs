@@ -41,6 +41,8 @@ subjects! {
     condition_barrier
     condition_barrier_stream
     pipeline
+    short_queue
+    late_look
     io_wait
     semaphore
     serial_phase

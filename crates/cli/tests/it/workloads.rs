@@ -57,6 +57,8 @@ mod first_findings {
         io_wait
         oversubscribed
         rwlock
+        short_queue
+        late_look
         semaphore
         balanced
         go_mutex

@@ -35,7 +35,7 @@ const COMPUTED: [(&[FindingKind], &str); 7] = [
     ),
     (
         &[FindingKind::Pipeline],
-        " What a longer queue gives is what both of its sides wait, the one that waits less; half of that at least, and what the other waits at most.",
+        " What a longer queue gives is what both of its sides wait, the one that waits less, but for one turn; half of that at least, and what the other waits at most.",
     ),
     (
         &[FindingKind::Oversubscription],

@@ -62,7 +62,8 @@ impl ShortQueue {
         self.room.keys.iter().chain(&self.work.keys).copied()
     }
 
-    /// With room for all pieces the stages take as long as the one that has more to do.
+    /// With room for all pieces the stages take as long as the one that has more to do; but the one that takes has nothing in the first
+    /// stretch, or the one that gives nothing more in the last one.
     pub(super) fn candidate<'a>(self, case: &Case<'_>) -> Candidate<'a> {
         let (less, more) = (self.room.each().min(self.work.each()), self.room.each().max(self.work.each()));
         let active: Nanos = case.times.iter().map(|times| times.active).sum();
@@ -71,9 +72,10 @@ impl ShortQueue {
             0 => case.wall(),
             _ => case.wall().saturating_sub(Nanos::new(active.get() / cores)),
         };
-        let time = less.min(idle);
+        let stretch = (self.room.waited + self.work.waited).get() / (self.turns as u64 + 1);
+        let time = less.saturating_sub(Nanos::new(stretch)).min(idle);
         let low = Nanos::new((time.get() as f64 * LEAST_PART) as u64);
-        let high = more.min(idle);
+        let high = more.max(time).min(idle);
         let lost = self.room.lost + self.work.lost;
         let gain = Gain { time, low, high, expression: String::new(), capped_by: None };
         let candidate = Candidate::new(FindingKind::Pipeline, lost, move |case| self.describe(case));
