@@ -45,6 +45,7 @@ pages! { FindingKind, FINDINGS:
     Imbalance "imbalance",
     Serial "serial",
     Pipeline "pipeline",
+    Queue "queue",
     Condition "condition",
     Semaphore "semaphore",
     Tasks "tasks",

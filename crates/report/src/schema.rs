@@ -294,8 +294,8 @@ pub(crate) struct ThreadTime {
     pub(crate) time_ns: u64,
 }
 
-/// What a finding is about: lock, barrier, imbalance, serial, condition, semaphore, pipeline, join, spin, sharing, quota, affinity,
-/// oversubscription, load, delayed, wakeup, io, sleep, startup, idle, deadlock, hang, blocked, granularity, cache, memory.
+/// What a finding is about: lock, barrier, imbalance, serial, condition, semaphore, pipeline, queue, join, spin, sharing, quota,
+/// affinity, oversubscription, load, delayed, wakeup, io, sleep, startup, idle, deadlock, hang, blocked, granularity, cache, memory.
 /// More may be added.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -42,6 +42,7 @@ subjects! {
     condition_barrier_stream
     pipeline
     short_queue
+    short_channel
     late_look
     io_wait
     semaphore

@@ -53,6 +53,8 @@ kinds! {
     Tasks = "tasks", "sig", "waiting for tasks";
     /// A stage of a pipeline is slower than its neighbours.
     Pipeline = "pipeline", "sig", "waiting for a slower stage";
+    /// Two stages of a pipeline wait for each other by turns.
+    Queue = "queue", "sig", "waiting by turns at a queue";
     /// A thread waits for another's end.
     Join = "join", "bar", "waiting for threads to end";
     /// Threads spin.

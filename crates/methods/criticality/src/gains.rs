@@ -426,8 +426,8 @@ impl Case<'_> {
     fn fix(&self, diagnosis: &Diagnosis, finding: &Finding) -> Option<Fix> {
         use FindingKind::{
             Affinity, Barrier, Blocked, Condition, Deadlock, Delayed, Hang, Idle, Imbalance, Io, Join, Load,
-            Lock, Oversubscription, Pipeline, Quota, Semaphore, Serial, Sharing, Sleep, Spin, Startup, Tasks,
-            WakeUp,
+            Lock, Oversubscription, Pipeline, Queue, Quota, Semaphore, Serial, Sharing, Sleep, Spin, Startup,
+            Tasks, WakeUp,
         };
         let name = |object| self.name_of(object);
         let thread = |threads: &[ThreadId]| threads.first().map(|&thread| quoted(&self.sort_name(thread)));
@@ -463,8 +463,6 @@ impl Case<'_> {
                 }
             },
             Serial => return self.spread(diagnosis, finding),
-            // Nor what a longer queue gives.
-            Pipeline if finding.gain.is_some() => return None,
             Pipeline | Condition => {
                 let threads = self.sorts.like(*finding.threads.first()?);
                 let expression = format!("stage:{}*2", thread(threads)?);
@@ -511,8 +509,8 @@ impl Case<'_> {
                 (objects.into_iter().map(Change::Free).collect(), expression.join(","))
             }
             Delayed => (vec![Change::WithoutLoad], "load=0".to_owned()),
-            // It is computed.
-            Sharing => return None,
+            // They are computed.
+            Sharing | Queue => return None,
             Load | Spin | Startup | Idle | Deadlock | Hang | Blocked => return None,
         };
         Some(Fix { changes, expression })

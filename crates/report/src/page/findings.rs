@@ -34,8 +34,9 @@ const COMPUTED: [(&[FindingKind], &str); 7] = [
          waits for them.",
     ),
     (
-        &[FindingKind::Pipeline],
-        " What a longer queue gives is what both of its sides wait, the one that waits less, but for one turn; half of that at least, and what the other waits at most.",
+        &[FindingKind::Queue],
+        " What a longer queue gives is what the one of its two sides waits that waits less, but for one turn: half of that at least, and what the other \
+         waits at most.",
     ),
     (
         &[FindingKind::Oversubscription],

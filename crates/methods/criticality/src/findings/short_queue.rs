@@ -78,7 +78,7 @@ impl ShortQueue {
         let high = more.max(time).min(idle);
         let lost = self.room.lost + self.work.lost;
         let gain = Gain { time, low, high, expression: String::new(), capped_by: None };
-        let candidate = Candidate::new(FindingKind::Pipeline, lost, move |case| self.describe(case));
+        let candidate = Candidate::new(FindingKind::Queue, lost, move |case| self.describe(case));
         Candidate { gain: Some(gain), ..candidate }
     }
 

@@ -39,7 +39,7 @@ fn parse_and_sum(room: usize, length: usize) -> (Run, Diagnosis) {
 fn a_queue_that_is_too_short_for_uneven_stages() {
     let (_, diagnosis) = parse_and_sum(2, 20);
     let finding = diagnosis.findings.first().expect("something holds it up");
-    assert_eq!(finding.kind, FindingKind::Pipeline, "{:?}", diagnosis.findings);
+    assert_eq!(finding.kind, FindingKind::Queue, "{:?}", diagnosis.findings);
     assert_eq!(finding.what, "queue too short between parse 1 and sum 2, waited for in put (main.c:10)");
     assert!(finding.evidence[0].contains("for room (full queue), sum 2 "), "{:?}", finding.evidence);
     assert!(finding.hint.starts_with("Make room for more in it, some 64 pieces"), "{}", finding.hint);
