@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Nanos, ObjectId, PolledJoins, Segment, State, ThreadId, Time, Timeline};
+use holdup_model::{Nanos, ObjectId, PolledJoins, Row, Segment, State, ThreadId, Time, Timeline};
 
 /// So many sleeps with which others were kept waiting are a way to wait for them.
 const LEAST: usize = 10;
@@ -28,6 +28,9 @@ struct Gift {
 impl LateLooks {
     /// Those of a run. Sleeps until others have come to their end are none.
     pub fn of(timeline: &Timeline, polled: &PolledJoins) -> Self {
+        // Few threads sleep.
+        let sleeps = |row: &Row| row.segments.iter().filter(|segment| segment.state == State::Asleep).count();
+        let are_enough: Vec<bool> = timeline.threads.iter().map(|row| sleeps(row) >= LEAST).collect();
         let mut gifts: BTreeMap<ThreadId, Vec<Gift>> = BTreeMap::new();
         let is_lock = |object: ObjectId| timeline.roles.kinds[object.index()].is_lock();
         let segments = timeline.threads.iter().flat_map(|row| &row.segments);
@@ -35,7 +38,7 @@ impl LateLooks {
             segment.state == State::Blocked && segment.object.is_some_and(|object| !is_lock(object))
         });
         for wait in waits {
-            if let Some(by) = wait.by.filter(|by| by.index() < timeline.threads.len()) {
+            if let Some(by) = wait.by.filter(|by| are_enough.get(by.index()) == Some(&true)) {
                 gifts.entry(by).or_default().push(Gift { time: wait.end, waited_since: wait.start });
             }
         }

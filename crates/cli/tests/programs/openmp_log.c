@@ -225,7 +225,8 @@ NAMED static void uneven(void)
 
 NAMED static void short_regions(void)
 {
-    for (int i = 0; i < 20; i++) {
+    // So many that a thread which loses its core between a mark and the runtime's call, for a time slice, changes little.
+    for (int i = 0; i < 60; i++) {
         fork_team();
 #pragma omp parallel
         {
