@@ -8,7 +8,7 @@ use crate::findings::Chunks;
 use crate::{Finding, FindingKind, Gain};
 
 /// What a loop takes to ask for a chunk, beside what the runtime does: the call, and that a core cannot go on to the next iteration
-/// meanwhile (23 to 25 ns more than samples in the runtime say were measured for each chunk, with gcc and clang, and 13 to 70 ns of work).
+/// meanwhile. Measured: 13 to 34 ns for each chunk more than samples in the runtime say, with gcc and clang, of iterations of 30 and 110 ns.
 const CALL: Nanos = Nanos::new(25);
 
 impl Case<'_> {

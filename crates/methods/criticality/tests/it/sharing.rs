@@ -291,3 +291,60 @@ fn threads_that_come_one_after_the_other_are_one() {
     // All that they were active for: samples of each sort stand for all of the sort.
     assert!(finding.cost > Nanos::new(250 * MS), "{}", finding.cost);
 }
+
+/// Both threads are found in each period of so many ms at one of 64 lines: the same ones by chance, or each in the first half of the time at
+/// those of one half, and then at the others.
+fn at_many_lines(length: u64, by_halves: bool) -> Process {
+    let mut process = two_threads(length);
+    let site = place(&mut process, "count", "app");
+    let mut state = 1u64;
+    for round in 0..length / 5 {
+        let time = round * 5;
+        for thread in [0u32, 1] {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let half = (u64::from(thread) + time * 2 / length) % 2 * 32;
+            let line = if by_halves { half + (state >> 40) % 32 } else { (state >> 40) % 64 };
+            let address = LINE + line * 64 + u64::from(thread) * 8;
+            seen(&mut process, thread, site, time, time + 5, access(address, 8, AccessKind::Update));
+        }
+    }
+    process
+}
+
+#[test]
+fn lines_that_are_found_seldom_count_together() {
+    let finding = sharing(at_many_lines(400, false)).expect("a finding");
+    assert_eq!(finding.what, "false sharing in count (count.c:7)");
+    // All touches of the lines at which both were ever found; not only those that have the other one's near them at the same line.
+    assert!(finding.cost > Nanos::new(250 * MS), "{finding:?}");
+    // Both have had all lines in the end, but not at the same time: around the change they may have met.
+    let by_halves = sharing(at_many_lines(4_000, true)).map_or(Nanos::ZERO, |finding| finding.cost);
+    assert!(by_halves < Nanos::new(400 * MS), "a tenth: {by_halves}");
+    assert!(sharing(at_many_lines(4_000, false)).expect("a finding").cost > Nanos::new(3_500 * MS));
+}
+
+#[test]
+fn what_is_inlined_into_one_function_is_one_finding() {
+    let mut process = two_threads(801);
+    let sites = ["count", "next_random"].map(|function| {
+        let frame = |function: &str, inlined| Frame {
+            function: Some(function.to_owned()),
+            file: Some("/src/count.c".to_owned()),
+            line: Some(7),
+            module: Some("app".to_owned()),
+            inlined,
+            ..Frame::default()
+        };
+        let frames = vec![frame(function, true), frame("simulate", false), frame("main", false)];
+        process.add_site(Site { frames, ..Site::default() })
+    });
+    for (site, line, from) in [(sites[0], LINE, 0), (sites[1], LINE + 64, 400)] {
+        for thread in [0, 1] {
+            let own = u64::from(thread) * 8;
+            seen(&mut process, thread, site, from, from + 400, access(line + own, 8, AccessKind::Update));
+        }
+    }
+    let findings = of(process).findings;
+    let found = findings.iter().filter(|finding| finding.kind == FindingKind::Sharing).count();
+    assert_eq!(found, 1, "{findings:?}");
+}
