@@ -37,6 +37,14 @@ pub(crate) fn direct_target(code: &[u8], return_address: u64) -> Option<u64> {
     Some(return_address.wrapping_add_signed(distance.into()))
 }
 
+/// The pointer that the call at the end of `code` goes by, if that is `call [rip + x]`.
+pub(crate) fn pointer_target(code: &[u8], return_address: u64) -> Option<u64> {
+    let call =
+        code.len().checked_sub(6).map(|at| &code[at..]).filter(|call| call.starts_with(&[0xff, 0x15]))?;
+    let distance = i32::from_le_bytes([call[2], call[3], call[4], call[5]]);
+    Some(return_address.wrapping_add_signed(distance.into()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,5 +85,8 @@ mod tests {
         assert_eq!(direct_target(&[0xe8, 0, 1, 0, 0], 0x1000), Some(0x1100));
         assert_eq!(direct_target(&[0xff, 0xd0], 0x1000), None);
         assert_eq!(direct_target(&[0xe8, 0, 1, 0], 0x1000), None);
+        assert_eq!(pointer_target(&[0x90, 0xff, 0x15, 0xf0, 0xff, 0xff, 0xff], 0x1000), Some(0xff0));
+        assert_eq!(pointer_target(&[0xff, 0x25, 0, 1, 0, 0], 0x1000), None);
+        assert_eq!(pointer_target(&[0x15, 0, 1, 0, 0], 0x1000), None);
     }
 }

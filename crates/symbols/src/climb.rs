@@ -2,7 +2,7 @@
 
 use gimli::UnwindContext;
 
-use crate::calls::{MAX_CALL_BYTES, direct_target, ends_in_call};
+use crate::calls::{MAX_CALL_BYTES, direct_target, ends_in_call, pointer_target};
 use crate::go_table::GoFunction;
 use crate::modules::Modules;
 use crate::step::{Memory, Registers, StepError};
@@ -159,6 +159,14 @@ pub(crate) fn called_directly(modules: &Modules, return_address: u64) -> Option<
     let stated = loaded.module.stated(return_address);
     let (_, code) = loaded.file.as_ref()?.elf.code(stated.wrapping_sub(5), stated.wrapping_sub(1), stated)?;
     direct_target(code, return_address)
+}
+
+/// The pointer by which the call before this return address goes, if it is one of its module's linkage table.
+pub(crate) fn called_by_pointer(modules: &Modules, return_address: u64) -> Option<u64> {
+    let loaded = modules.at(return_address.checked_sub(1)?)?;
+    let stated = loaded.module.stated(return_address);
+    let (_, code) = loaded.file.as_ref()?.elf.code(stated.wrapping_sub(6), stated.wrapping_sub(1), stated)?;
+    pointer_target(code, return_address)
 }
 
 /// How control can have left this address for the frame inside it.

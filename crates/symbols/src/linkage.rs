@@ -78,13 +78,6 @@ impl Linkage {
     }
 }
 
-/// The pointer that the call before a return address goes by: `call [rip + x]`.
-pub(crate) fn linked_by_call(file: &Elf, return_address: u64) -> Option<u64> {
-    let (_, code) = file.code(return_address.checked_sub(6)?, return_address - 1, return_address)?;
-    let distance = code.strip_prefix(&[0xff, 0x15])?;
-    Some(return_address.wrapping_add_signed(i32::from_le_bytes(distance.try_into().ok()?).into()))
-}
-
 fn pointers(file: &Elf) -> Option<BTreeMap<u64, Pointer>> {
     let view = file.view()?;
     let symbols = view.dynamic_symbol_table();

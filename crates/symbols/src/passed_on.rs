@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::climb::called_directly;
-use crate::linkage::linked_by_call;
+use crate::climb::{called_by_pointer, called_directly};
 use crate::modules::Modules;
 use crate::unwind::MAX_FRAMES;
 
@@ -67,10 +66,8 @@ fn passed_on(modules: &Modules, inner: u64, caller: u64) -> Option<u64> {
         return None;
     }
     let file = calling.file.as_ref()?;
-    let pointer = match called_directly(modules, caller) {
-        Some(target) => calling.module.stated(target),
-        None => linked_by_call(&file.elf, calling.module.stated(caller))?,
-    };
-    let stated = image.symbols.address_of(file.linkage().symbol_at(pointer)?)?;
+    let target = called_directly(modules, caller).or_else(|| called_by_pointer(modules, caller))?;
+    let symbol = file.linkage().symbol_at(calling.module.stated(target))?;
+    let stated = image.symbols.address_of(symbol)?;
     Some(stated.wrapping_add(callee.module.bias))
 }
