@@ -47,8 +47,8 @@ struct Stretch {
 /// The waits of a thread until others have done all that it gave them.
 #[derive(Default)]
 struct Joining {
-    /// Indices of segments.
-    waits: BTreeSet<usize>,
+    /// By index of the segment: whether those who are waited for end then.
+    waits: BTreeMap<usize, bool>,
     team: Team,
     /// Those who were waited for, where they ended then: what on, and who ended the last wait of the round. In whose queue there is
     /// room goes on; so that needs no habit.
@@ -100,22 +100,23 @@ pub(crate) fn completions(process: &Process, timeline: &Timeline) -> Completions
     let [mut shared, mut ends] = [const { BTreeSet::new() }; 2];
     let mut ended: Vec<(ThreadId, ObjectId, ThreadId)> = Vec::new();
     for (thread, joining) in ids().zip(&joining) {
-        let all_end = !joining.ended.is_empty();
         ended.extend(&joining.ended);
         for (index, segment) in timeline.row(thread).segments.iter().enumerate() {
             if !finder.is_wait(segment, is_signal_or_lock) {
                 continue;
             }
-            let (length, joins) = (segment.length(), joining.waits.contains(&index));
+            let joins = joining.waits.get(&index).copied();
+            let (length, ends_then) = (segment.length(), joins == Some(true));
+            let joins = joins.is_some();
             if let Some(site) = segment.site {
-                sites.entry(site).or_default().add(length, joins, all_end);
+                sites.entry(site).or_default().add(length, joins, ends_then);
                 shared.extend((joins && joining.team.takes_part).then_some(site));
-                ends.extend((joins && all_end).then_some(site));
+                ends.extend(ends_then.then_some(site));
             }
             if let Some(pair) = segment.object.zip(segment.by) {
-                by.entry(pair).or_default().add(length, joins, all_end);
+                by.entry(pair).or_default().add(length, joins, ends_then);
             }
-            givers.entry(thread).or_default().add(length, joins, all_end);
+            givers.entry(thread).or_default().add(length, joins, ends_then);
         }
     }
     let givers = usual(givers).into_iter();
@@ -196,8 +197,13 @@ impl<'a> Finder<'a> {
     }
 
     fn joining(&self, thread: ThreadId) -> Joining {
-        let joining = self.waits_for_workers(thread);
-        if joining.waits.is_empty() { self.waits_for_ends(thread) } else { joining }
+        let workers = self.waits_for_workers(thread);
+        let mut joining = if workers.waits.is_empty() { self.waits_for_ends(thread) } else { workers };
+        let each = self.waits_for_each_end(thread);
+        joining.waits.extend(each.waits);
+        joining.team.members.extend(each.team.members);
+        joining.ended.extend(each.ended);
+        joining
     }
 
     /// Rounds of threads that then wait for more.
@@ -262,7 +268,42 @@ impl<'a> Finder<'a> {
             true
         });
         let joining = self.joining_in(thread, rounds, team);
-        if joining.waits.is_empty() { joining } else { Joining { ended, ..joining } }
+        let waits = joining.waits.into_keys().map(|wait| (wait, true)).collect::<BTreeMap<_, _>>();
+        let ended = if waits.is_empty() { Vec::new() } else { ended };
+        Joining { waits, ended, ..joining }
+    }
+
+    /// Waits that each a thread that it made ends by the last that it does, on objects on which it waits for nothing else: so runtimes
+    /// join that have threads of their own beside the program's.
+    fn waits_for_each_end(&self, thread: ThreadId) -> Joining {
+        let segments = &self.timeline.row(thread).segments;
+        let mut on: BTreeMap<ObjectId, Vec<(usize, Option<ThreadId>)>> = BTreeMap::new();
+        for (index, segment) in segments.iter().enumerate() {
+            if let Some(object) =
+                segment.object.filter(|_| self.is_wait(segment, ObjectKind::is_of_any_meaning))
+            {
+                on.entry(object).or_default().push((index, self.ends_with(thread, segment)));
+            }
+        }
+        on.retain(|_, waits| {
+            let ended: BTreeSet<ThreadId> = waits.iter().filter_map(|(_, by)| *by).collect();
+            ended.len() == waits.len()
+        });
+        let ended: Vec<(ThreadId, ObjectId, ThreadId)> = on
+            .iter()
+            .flat_map(|(&object, waits)| waits.iter().filter_map(move |&(_, by)| Some((by?, object, by?))))
+            .collect();
+        let team = Team { members: ended.iter().map(|(member, ..)| *member).collect(), takes_part: false };
+        let waits = on.into_values().flatten().map(|(index, _)| (index, true)).collect();
+        Joining { waits, team, ended }
+    }
+
+    /// The thread that ended this wait by the last that it did, if `thread` has made it.
+    fn ends_with(&self, thread: ThreadId, wait: &Segment) -> Option<ThreadId> {
+        let by = wait.by.filter(|by| self.process.thread(*by).parent == Some(thread))?;
+        let end = self.process.thread(by).end?;
+        let left = end.max(wait.end).since(wait.end);
+        is_nothing(left, wait.length()).then_some(by)
     }
 
     /// What these rounds are, unless the thread is a stage before the others.
@@ -279,7 +320,7 @@ impl<'a> Finder<'a> {
         if takes_part && !self.does_the_same(thread, &beside, &team) {
             return Joining::default();
         }
-        let waits = rounds.into_iter().flat_map(|round| round.waits).collect();
+        let waits = rounds.into_iter().flat_map(|round| round.waits).map(|wait| (wait, false)).collect();
         Joining { waits, team: Team { members: team, takes_part }, ended: Vec::new() }
     }
 

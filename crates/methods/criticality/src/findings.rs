@@ -324,7 +324,7 @@ pub(crate) fn rank(findings: &mut [Finding], wall: Nanos, is_crowded: bool) {
         let never_ends = finding.kind.never_ends();
         // With a core for each thread it is nothing to the program that some wait on theirs: unless it is most of the run, what it
         // costs beside others says less of it than all the rest.
-        let waits_awake = finding.kind == FindingKind::Spin && finding.gain.is_some();
+        let waits_awake = finding.method == awake::METHOD;
         let is_by_load = waits_awake && !is_crowded && finding.cost.share_of(wall) < MOST;
         let is_outside = finding.kind == FindingKind::Delayed || is_by_load;
         let is_first = is_first_suspect(finding.kind);

@@ -8,6 +8,10 @@ use holdup_model::{Nanos, ObjectId, ThreadId};
 use super::{Candidate, Case, Description, main_ones, most_first};
 use crate::{FindingKind, Gain};
 
+/// How it is found what it costs: no other finding is so.
+pub(super) const METHOD: &str =
+    "what was lost for want of a core, by the share of the CPU time that threads used while they waited";
+
 pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
     let awake = &case.losses.awake;
     let taken = awake.taken.total();
@@ -55,7 +59,7 @@ fn describe(case: &Case<'_>) -> Description {
         hint: "Let waiting threads sleep (OMP_WAIT_POLICY=passive), or start no more of them than there are free cores."
             .to_owned(),
         on_path: None,
-        method: "what was lost for want of a core, by the share of the CPU time that threads used while they waited",
+        method: METHOD,
         stretches: Vec::new(),
         notes: Vec::new(),
     }

@@ -172,21 +172,20 @@ fn describe_wake_up(case: &Case<'_>, object: Option<ObjectId>) -> Description {
     let at = place.map(|place| format!(", woken in {}", case.site(place))).unwrap_or_default();
     let after = object.map(|object| format!(" after waits for {}", case.object(object))).unwrap_or_default();
     let total: Nanos = by_thread.values().copied().sum();
+    let mut evidence = vec![match count {
+        // All that was lost is what others waited for them.
+        0 => "Others waited for threads that had been started or woken, and did not run yet.".to_owned(),
+        _ => format!("Threads were woken {}, and ran {} later on average.", times(count), mean(total, count)),
+    }];
+    let lock = object.filter(|object| case.role(*object).is_lock());
+    evidence.extend(lock.and_then(|lock| super::lock::done_by_holders(case, lock)));
     let on_path = case.path.steps.iter().filter(|step| step.state == State::Waking);
     Description {
         object,
         threads: main_ones(&by_thread),
         place,
         what: format!("wake-ups{after}{at}"),
-        evidence: vec![match count {
-            // All that was lost is what others waited for them.
-            0 => "Others waited for threads that had been started or woken, and did not run yet.".to_owned(),
-            _ => format!(
-                "Threads were woken {}, and ran {} later on average.",
-                times(count),
-                mean(total, count)
-            ),
-        }],
+        evidence,
         hint: wait_less_often(object.map(|object| case.role(object)), case.is_crowded()).to_owned(),
         on_path: Some(on_path.map(|step| step.time).sum()),
         method: "time from the release of a waiting thread until it ran, less what lack of cores explains",

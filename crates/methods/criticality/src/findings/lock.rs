@@ -234,6 +234,13 @@ fn executed_by_holders(held: &str, holders: &[ThreadId], executed: &Executed) ->
     )
 }
 
+/// What the holders of a lock mostly do while others wait for it.
+pub(super) fn done_by_holders(case: &Case<'_>, object: ObjectId) -> Option<String> {
+    let holders = holders(case, &[object]);
+    let executed = executed_while_held(case, &[object], &holders)?;
+    Some(executed_by_holders("it", &holders, &executed))
+}
+
 /// What these threads mostly did while they held one of the locks and others waited for it.
 fn executed_while_held(case: &Case<'_>, objects: &[ObjectId], holders: &[ThreadId]) -> Option<Executed> {
     let mut held: BTreeMap<(ObjectId, ThreadId), Vec<(Time, Time)>> = BTreeMap::new();

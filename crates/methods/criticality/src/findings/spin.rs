@@ -78,9 +78,9 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
         };
         let may_be = kind == FindingKind::Spin && may_be_shared_out(case, &spinning, lost, taken);
         let seen = may_be.then(|| meanwhile(case, &spinning));
-        let is_one_at_work = seen.as_ref().is_some_and(|seen| seen.only.is_some());
+        let alone = seen.as_ref().and_then(|seen| seen.only.as_ref()).map(|only| only.share);
         let mut candidate = Candidate::new(kind, lost, move |case| describe(case, &spinning, taken, seen));
-        candidate.gain = is_one_at_work.then(|| shared_out(case, lost));
+        candidate.gain = alone.map(|share| shared_out(case, lost, share));
         candidates.push(candidate);
     }
 }
@@ -88,20 +88,19 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
 /// Where it is less than this of the time, nobody asks what sharing out saves.
 const LEAST_SHARED_OUT: f64 = 0.01;
 
-/// Whether threads spin in a loop of the program for long enough, and have cores enough, that what another does meanwhile could be
-/// shared out.
+/// Whether threads spin for long enough, and have cores enough, that what another does meanwhile could be shared out.
 fn may_be_shared_out(case: &Case<'_>, spinning: &Spinning, lost: Nanos, taken: Nanos) -> bool {
-    !spinning.routine.is_some_and(|routine| routine.seeks_work)
-        && case.working.at_once <= case.working.cores
+    case.working.at_once <= case.working.cores
         && case.working.cost(lost.get()).share_of(case.wall()) >= LEAST_SHARED_OUT
         && lacked(case, spinning, taken).is_none()
 }
 
-/// What it saves to share out among all threads what the only one that is at work does meanwhile: all that the others lose, if all of
-/// it can be shared out, which no sample says.
-fn shared_out(case: &Case<'_>, lost: Nanos) -> Gain {
-    let time = case.working.cost(lost.get());
-    Gain { time, low: Nanos::ZERO, high: time, expression: String::new(), capped_by: None }
+/// What it saves to share out among all threads what the only one that is at work does meanwhile, for this share of the spinning: all
+/// that the others lose then, if all of it can be shared out, which no sample says.
+fn shared_out(case: &Case<'_>, lost: Nanos, share: f64) -> Gain {
+    let high = case.working.cost(lost.get());
+    let time = Nanos::new((high.get() as f64 * share.min(1.0)) as u64);
+    Gain { time, low: Nanos::ZERO, high, expression: String::new(), capped_by: None }
 }
 
 /// For how long threads that could have worked lacked a core because of this spinning, where that is a part that counts.
@@ -149,8 +148,11 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos, seen: Option<Mea
         (Some(site), None) => format!("spinning in {}", case.site(site)),
     };
     let what = match only {
-        Some((thread, executed)) => {
+        Some(Only { thread: Some(thread), executed, .. }) => {
             format!("{what}, while only {} is at work in {}", case.threads(&[*thread]), executed.words)
+        }
+        Some(Only { executed, .. }) => {
+            format!("{what}, while only one thread at a time is at work, mostly in {}", executed.words)
         }
         None => what,
     };
@@ -175,11 +177,12 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos, seen: Option<Mea
     evidence.extend(small.as_ref().map(SmallRegions::evidence));
     let chunks = site.filter(|_| deals).and_then(|site| Chunks::of(case.process, site));
     evidence.extend(chunks.as_ref().map(Chunks::evidence));
-    let shares_out = only.is_some() && !is_search && lacked.is_none();
+    let shares_out = only.is_some() && lacked.is_none();
     evidence.extend(meanwhile.evidence);
     let hint = match (&meetings, spinning.routine) {
         (Some(_), _) => MEET_LESS,
         _ if small.is_some() => SmallRegions::HINT,
+        _ if shares_out && is_search => SHARE_OUT_TO_SEARCHERS,
         _ if shares_out => SHARE_OUT,
         (None, Some(Routine { hint: Some(hint), .. })) => hint,
         _ => "Block instead of spinning where the wait is longer than a few microseconds.",
@@ -224,6 +227,9 @@ impl Lacked {
         lacked
     }
 }
+
+const SHARE_OUT_TO_SEARCHERS: &str =
+    "Share out what one thread does alone meanwhile, in smaller pieces, or make it shorter.";
 
 const SHARE_OUT: &str = "Share out what that thread does meanwhile, in smaller pieces, or make it shorter: to block in place of spinning frees a \
     core, and ends no sooner where others have cores enough.";
@@ -353,8 +359,16 @@ impl Chunks {
 #[derive(Default)]
 struct Meanwhile {
     evidence: Vec<String>,
-    /// Who alone was at work nearly all the time, and what it executed.
-    only: Option<(ThreadId, Executed)>,
+    only: Option<Only>,
+}
+
+/// What is done alone while others spin.
+struct Only {
+    /// Who alone was at work nearly all the time; `None` where that is now this one, now that.
+    thread: Option<ThreadId>,
+    executed: Executed,
+    /// For this share of the spinning.
+    share: f64,
 }
 
 /// What the other threads did while these spun, where it was mostly the same: who works alone then is, most likely,
@@ -415,6 +429,10 @@ fn meanwhile(case: &Case<'_>, spinning: &Spinning) -> Meanwhile {
     let during = alone.iter().filter(|(thread, _)| most.is_none_or(|(most, _)| most == **thread));
     let executed = case.executed(during.map(|(thread, (_, spans))| (*thread, spans)));
     let evidence = [waited_for].into_iter().chain(executed.as_ref().map(Executed::evidence)).collect();
-    let nearly_always = most.filter(|(_, time)| time.share_of(all) >= NEARLY_ALWAYS);
-    Meanwhile { evidence, only: nearly_always.map(|(thread, _)| thread).zip(executed) }
+    let share = time.share_of(all);
+    let thread = most.map(|(thread, _)| thread).filter(|_| share >= NEARLY_ALWAYS);
+    // Who searches for work waits for whoever has some; what a loop of the program waits for may be something else.
+    let is_search = spinning.routine.is_some_and(|routine| routine.seeks_work);
+    let only = executed.filter(|_| thread.is_some() || is_search);
+    Meanwhile { evidence, only: only.map(|executed| Only { thread, executed, share }) }
 }
