@@ -92,7 +92,7 @@ pub use process::{
 pub use recording_cost::{CostPart, CostRange, RecordingCost};
 pub use roles::Roles;
 pub use routines::{Activity, Routine, RoutineKind};
-pub use run::{ExitStatus, Run, Unnamed};
+pub use run::{ExitStatus, Run, Unnamed, cpu_time, program_of};
 pub use scheduling::{Access, AccessKind, CACHE_LINE, CpuReading, Doing, Left, OnCore, Sample, SeenBy};
 pub use site::{Frame, Site};
 pub use sorts::{by_sort, name_without_number, sort_of_thread};

@@ -564,6 +564,13 @@ mod tests {
         assert_eq!(spin(&["@libgomp.so.1", "GOMP_parallel@libgomp.so.1", "main@app"]), gcc);
         assert_eq!(idle(&["@libgomp.so.1", "start_thread@libc.so.6"]), gcc);
         assert_eq!(spin(&["crunch._omp_fn.0@app", "@libgomp.so.1", "start_thread@libc.so.6"]), None);
+        let tbb = Some("TBB's search for work");
+        let pipeline = ["@libtbb.so.12", "tbb::detail::r1::parallel_pipeline@libtbb.so.12", "main@app"];
+        assert_eq!(spin(&pipeline), tbb);
+        assert_eq!(spin(&["sched_yield@libc.so.6", "@libtbb.so.12", "start_thread@libc.so.6"]), tbb);
+        let asleep = ["syscall@libc.so.6", "@libtbb.so.12", "start_thread@libc.so.6"];
+        assert_eq!(idle(&asleep), Some("TBB's idle workers"));
+        assert_eq!(spin(&["pack@app", "@libtbb.so.12", "start_thread@libc.so.6"]), None);
         assert_eq!(
             spin(&["do_wait@app", "crunch._omp_fn.0@app", "gomp_thread_start@libgomp.so.1"]),
             None,

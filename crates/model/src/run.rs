@@ -58,7 +58,8 @@ impl Run {
     }
 }
 
-fn cpu_time(process: &Process) -> Nanos {
+/// What is known of the CPU time of its threads.
+pub fn cpu_time(process: &Process) -> Nanos {
     let mut on_core = vec![Nanos::ZERO; process.threads.len()];
     for span in &process.on_core {
         on_core[span.thread.index()] += span.end.since(span.begin);

@@ -28,6 +28,7 @@ mod meeting;
 mod own;
 mod serial;
 mod sharing;
+mod short_lives;
 mod short_queue;
 mod signal;
 mod spin;
@@ -543,7 +544,7 @@ mod tests {
             evidence: Vec::new(),
             hint: String::new(),
             on_path: None,
-            method: "",
+            method: if kind == FindingKind::Spin { awake::METHOD } else { "" },
             stretches: Vec::new(),
             notes: Vec::new(),
         };
@@ -573,6 +574,11 @@ mod tests {
         assert_eq!(first(300, true, false), FindingKind::Spin);
         assert_eq!(first(300, false, true), FindingKind::Spin);
         assert_eq!(first(600, false, false), FindingKind::Spin);
+        // Others that spin while one thread alone is at work are as good as asleep.
+        let alone = Finding { method: "", ..found(FindingKind::Spin, 300, Some(300)) };
+        let mut findings = vec![found(FindingKind::Serial, 100, Some(100)), alone];
+        rank(&mut findings, Nanos::new(1_000), false);
+        assert_eq!(findings[0].kind, FindingKind::Spin);
     }
 
     #[test]

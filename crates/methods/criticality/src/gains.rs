@@ -1,5 +1,6 @@
 //! What fixing each finding would give: a replay for each.
 
+mod children;
 mod chunks;
 mod cores;
 mod spinning;
@@ -130,8 +131,15 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         if ways.is_empty() && !is_bounded && finding.kind == FindingKind::Oversubscription {
             finding.notes.push(SEVERAL_SORTS.to_owned());
         }
-        if ways.is_empty() && case.waits_for_children(finding) {
-            finding.notes.push(OF_CHILDREN.to_owned());
+        match case.beside_children(finding) {
+            Some((gain, note)) => {
+                finding.gain = Some(gain);
+                finding.notes.push(note);
+            }
+            None if ways.is_empty() && case.waits_for_children(finding) => {
+                finding.notes.push(OF_CHILDREN.to_owned());
+            }
+            None => {}
         }
     }
     let sets: Vec<Vec<Change>> = ways.iter().flatten().map(|way| way.changes.clone()).collect();
@@ -491,7 +499,7 @@ impl Case<'_> {
                 Some(object) => (vec![Change::InstantWakeUps(object)], format!("wakeup:{}=0", name(object))),
                 None => (vec![Change::FreeWakeUps], "wakeup=0".to_owned()),
             },
-            Io if self.waits_for_children(finding) => return None,
+            Io if self.waits_for_children(finding) || self.beside_children(finding).is_some() => return None,
             Io => self
                 .shorter_at(finding, "io")
                 .unwrap_or((vec![Change::Shorter(PauseKind::Io, None, f64::INFINITY)], "io=0".to_owned())),

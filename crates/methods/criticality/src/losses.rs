@@ -43,6 +43,8 @@ pub(crate) struct Losses {
     pub(crate) sleep: BTreeMap<Option<SiteId>, ByThread>,
     /// The part of it that others lost who had done their work, while a thread slept before it looked whether they had.
     pub(crate) late_looks: BTreeMap<(Option<SiteId>, ThreadId), Nanos>,
+    /// The part of `io` that others lost who waited for what a thread gives them, which was in calls nearly all that time.
+    pub(crate) through_calls: BTreeMap<(Option<SiteId>, ThreadId), Nanos>,
     /// By the place of the loop; `None` for loops that the program marked.
     pub(crate) spin: BTreeMap<Option<SiteId>, ByThread>,
     /// For want of a core that a spinning thread had.
@@ -196,6 +198,7 @@ impl Losses {
             match object {
                 Some(object) => {
                     let charge = self.take_late_looks(timeline, working, object, thread, *charge);
+                    let charge = self.take_calls(timeline, outside, object, thread, charge);
                     self.charge(timeline, object, thread, &charge);
                 }
                 None => self.charge_absence(timeline, outside, thread, charge),
@@ -289,6 +292,29 @@ impl Losses {
                 }
             }
             _ => charge.asleep += lost,
+        }
+        charge
+    }
+
+    /// What others lost who wait for what a thread gives them, is lost to the calls in which that one is, if it does nearly nothing else
+    /// meanwhile.
+    fn take_calls(
+        &mut self,
+        timeline: &Timeline,
+        outside: &Outside,
+        object: ObjectId,
+        thread: Option<ThreadId>,
+        mut charge: Charge,
+    ) -> Charge {
+        let is_in_calls = charge.io.share_of(charge.total()) >= NEARLY_ALL_IN_CALLS;
+        let thread = thread.filter(|_| is_in_calls && timeline.roles.kind_for(object, thread).is_signal());
+        if let Some(thread) = thread {
+            let is_meant =
+                |segment: &Segment| segment.state == State::Io && !outside.is_at(thread, segment.start);
+            for (site, time) in by_place(timeline, is_meant, thread, std::mem::take(&mut charge.io)) {
+                *self.io.entry(site).or_default().entry(thread).or_default() += time;
+                *self.through_calls.entry((site, thread)).or_default() += time;
+            }
         }
         charge
     }
@@ -493,6 +519,9 @@ impl Losses {
         self.cores = wants;
     }
 }
+
+/// From this share of what others lose to a thread on, it is its calls that they wait for.
+const NEARLY_ALL_IN_CALLS: f64 = 0.9;
 
 /// True for a thread that others work along with rather than in turn with: a stage of a pipeline, which the
 /// others mostly accompany, not a serial phase, after which they work without it.

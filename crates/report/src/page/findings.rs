@@ -27,7 +27,7 @@ const LEAST_FACTOR: f64 = 1.005;
 const EXPRESSION: usize = 200;
 
 /// Where gains come from that no replay gives.
-const COMPUTED: [(&[FindingKind], &str); 7] = [
+const COMPUTED: [(&[FindingKind], &str); 8] = [
     (
         &[FindingKind::Tasks],
         " What larger tasks and chunks give comes from what making and dealing them out took; what it gives that tasks may begin, from the \
@@ -37,6 +37,10 @@ const COMPUTED: [(&[FindingKind], &str); 7] = [
         &[FindingKind::Queue],
         " What a longer queue gives is what the one of its two sides waits that waits less, but for one turn: half of that at least, and what the other \
          waits at most.",
+    ),
+    (
+        &[FindingKind::Io],
+        " What it gives to do other work while child processes do theirs is what there is of either, at most, as far as the cores have room for it.",
     ),
     (
         &[FindingKind::Oversubscription],

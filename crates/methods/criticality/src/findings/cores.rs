@@ -177,6 +177,12 @@ fn describe_wake_up(case: &Case<'_>, object: Option<ObjectId>) -> Description {
         0 => "Others waited for threads that had been started or woken, and did not run yet.".to_owned(),
         _ => format!("Threads were woken {}, and ran {} later on average.", times(count), mean(total, count)),
     }];
+    // Who runs late as it was started.
+    let short_lives = match object {
+        None => super::short_lives::evidence(case, |_| true),
+        Some(_) => None,
+    };
+    evidence.extend(short_lives.iter().cloned());
     let lock = object.filter(|object| case.role(*object).is_lock());
     evidence.extend(lock.and_then(|lock| super::lock::done_by_holders(case, lock)));
     let on_path = case.path.steps.iter().filter(|step| step.state == State::Waking);
@@ -186,7 +192,10 @@ fn describe_wake_up(case: &Case<'_>, object: Option<ObjectId>) -> Description {
         place,
         what: format!("wake-ups{after}{at}"),
         evidence,
-        hint: wait_less_often(object.map(|object| case.role(object)), case.is_crowded()).to_owned(),
+        hint: match short_lives {
+            Some(_) => super::short_lives::HINT.to_owned(),
+            None => wait_less_often(object.map(|object| case.role(object)), case.is_crowded()).to_owned(),
+        },
         on_path: Some(on_path.map(|step| step.time).sum()),
         method: "time from the release of a waiting thread until it ran, less what lack of cores explains",
         stretches: Vec::new(),

@@ -57,13 +57,19 @@ fn describe(case: &Case<'_>, kind: FindingKind, place: Option<SiteId>, by_thread
     let mut evidence = vec![format!("{who} waited {waited} in all, in calls made {}.", times(calls))];
     let late = |thread: &ThreadId| case.losses.late_looks.get(&(place, *thread)).copied();
     let late: Nanos = by_thread.keys().filter_map(late).filter(|_| !is_io).sum();
+    let through = |thread: &ThreadId| case.losses.through_calls.get(&(place, *thread)).copied();
+    let through: Nanos = by_thread.keys().filter_map(through).filter(|_| is_io).sum();
     if late > Nanos::ZERO {
         evidence.push(format!(
             "Others, which had done what they were given, waited {late} meanwhile: they were given more when it woke."
         ));
     }
-    if (lost - late).share_of(waited) > 1.0 + HARDLY_ANY {
-        evidence.push(format!("Threads that were not there meanwhile lost {}.", lost - late - waited));
+    if through > Nanos::ZERO {
+        evidence.push(format!("Others waited {through} meanwhile for what they are given there."));
+    }
+    let rest = lost - late - through;
+    if rest.share_of(waited) > 1.0 + HARDLY_ANY {
+        evidence.push(format!("Threads that were not there meanwhile lost {}.", rest - waited));
     }
     let hint = match hint(call, place.map(|place| case.process.site(place))) {
         hint if late > Nanos::ZERO => format!("{hint} If this pace is meant, there is nothing to fix."),

@@ -173,6 +173,7 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
             None => "the others have not started or have ended".to_owned(),
         },
     };
+    let short_lives = super::short_lives::evidence(case, |thread| threads.contains(&thread));
     let mut evidence = vec![format!(
         "{} the only active thread for {} ({} of the time){}; {meanwhile}.",
         if threads.len() > 1 { "One of them is" } else { "It is" },
@@ -180,9 +181,11 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
         percent(phase.alone.share_of(case.wall())),
         if executed.is_some() && !case.working.take_turns { &span } else { "" },
     )];
+    evidence.extend(short_lives.iter().cloned());
     evidence.extend(executed.as_ref().map(Executed::evidence));
     let hint = match one_by_one {
         Some(_) => Some(HINT_OF_JOINED),
+        None if short_lives.is_some() => Some(super::short_lives::HINT),
         None => executed.as_ref().and_then(|executed| executed.hint),
     };
     Description {

@@ -306,6 +306,14 @@ fn describe_object(
             cost.mean_waiters
         ));
     }
+    let starters: BTreeSet<ThreadId> =
+        threads.iter().filter_map(|thread| case.process.thread(*thread).parent).collect();
+    let short_lives = super::short_lives::evidence(case, |thread| starters.contains(&thread));
+    let hint = match short_lives {
+        Some(_) => super::short_lives::HINT,
+        None => hint(is_idle, case.role(object)),
+    };
+    evidence.extend(short_lives);
     evidence.extend(executed.map(|executed| executed.evidence()));
     evidence.extend(meanwhile(&group.charge));
     Description {
@@ -314,7 +322,7 @@ fn describe_object(
         place,
         what,
         evidence,
-        hint: hint(is_idle, case.role(object)).to_owned(),
+        hint: hint.to_owned(),
         on_path: cost.map(|cost| cost.on_path),
         method: "waits until the signal, charged along the chain to the thread that works meanwhile",
         stretches: Vec::new(),

@@ -2,7 +2,7 @@
 
 use holdup_criticality::{Depth, Diagnosis, FindingKind, diagnose, predict_gains};
 use holdup_model::{
-    Nanos, ObjectKind, PolledJoins, Process, Run, State, ThreadId, Timeline, Wake, WakeCount,
+    Nanos, ObjectId, ObjectKind, PolledJoins, Process, Run, State, ThreadId, Timeline, Wake, WakeCount,
 };
 use holdup_testkit::{Op, Script};
 
@@ -137,4 +137,31 @@ fn nobody_is_missed_while_those_that_are_there_can_use_all_cores() {
     };
     assert!(started_late(8));
     assert!(!started_late(2));
+}
+
+/// A runtime's helper was started along with the workers, and goes on when these have ended, each of which says so with the last that it
+/// does.
+#[test]
+fn who_ends_as_the_wait_for_it_ends_is_joined_whatever_else_was_started() {
+    let last = |ends: bool| {
+        let mut script = Script::new();
+        let (joins, starts) = (script.site("join", 30), script.site("start", 20));
+        let [begun, ended] = ["begun", "ended"].map(|name| script.semaphore(name, 0));
+        let rest = if ends { Op::Work(1_000) } else { work(300) };
+        let helper = script.thread("helper", vec![Op::Post(begun, starts), work(900)]);
+        let workers: Vec<ThreadId> = [200, 300]
+            .into_iter()
+            .map(|length| script.thread("worker", vec![work(length), Op::Post(ended, starts), rest]))
+            .collect();
+        script.main_does(&[Op::Start(helper), Op::Take(begun, starts)]);
+        workers.iter().for_each(|&worker| script.main_does(&[Op::Start(worker)]));
+        script.main_does(&[Op::Take(ended, joins), Op::Take(ended, joins), work(10)]);
+        let process = script.play();
+        let timeline = Timeline::build(&process);
+        let object = process.objects.iter().position(|object| object.name.as_deref() == Some("ended"));
+        let object = ObjectId::new(object.expect("it was waited for") as u32);
+        workers.iter().all(|&worker| timeline.roles.kind_for(object, Some(worker)) == ObjectKind::ThreadEnd)
+    };
+    assert!(last(true));
+    assert!(!last(false), "they have much to do afterwards");
 }

@@ -567,3 +567,46 @@ proptest! {
         }
     }
 }
+
+/// Three children of 18 ms of CPU time each work while main waits 20 ms for them, beside 10 ms of its own work and 2 ms that it writes.
+#[test]
+fn beside_child_processes_other_work_can_be_done() {
+    let children = |command: &str| {
+        let mut script = Script::new();
+        let (site, write) = (script.site("collect", 10), script.site("log", 20));
+        script.main_does(&[work(10), Op::Read(20 * MS, site), Op::Read(2 * MS, write)].repeat(3));
+        let mut process = script.play();
+        process.pid = 7;
+        let waits = process
+            .blocks
+            .iter()
+            .filter(|block| block.site == Some(site))
+            .map(|block| (block.begin, block.end));
+        let child = |(number, (begin, end)): (u32, _)| {
+            let mut child = Process::new(begin, end);
+            (child.pid, child.parent_pid, child.command) = (10 + number, 7, vec![command.to_owned()]);
+            let main = child.add_thread("main", begin, None);
+            child.threads[main.index()].cpu = Some(ms(18));
+            child
+        };
+        let children: Vec<Process> = (0..).zip(waits).map(child).collect();
+        let others = children.into_iter();
+        predicted(
+            &Run { processes: [process].into_iter().chain(others).collect(), cores: 2, ..Run::default() },
+            Depth::default(),
+        )
+    };
+    let diagnosis = children("gzip");
+    assert_eq!(diagnosis.wall, ms(96));
+    let at = |name: &str| {
+        let found = diagnosis.findings.iter().find(|finding| finding.what.contains(name));
+        found.unwrap_or_else(|| panic!("no {name} in {:?}", diagnosis.findings))
+    };
+    let gain = at("collect").gain.as_ref().expect("there is work beside the children");
+    // What main does else: no more can be done at the same time.
+    assert_eq!((gain.low, gain.time, gain.high), (ms(0), ms(36), ms(36)));
+    let note = "Meanwhile its child processes (gzip) work for 54.0 ms: other work beside that saves what there is of either, at most.";
+    assert_eq!(at("collect").notes, [note]);
+    let log = at("log").gain.as_ref().expect("no child is in this");
+    assert_eq!(log.expression, "io:main.c:20=0");
+}

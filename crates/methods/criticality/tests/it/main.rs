@@ -15,6 +15,7 @@ mod queues;
 mod ranks;
 mod rounds;
 mod scheduled;
+mod searching;
 mod serial;
 mod sharing;
 mod tree;

@@ -212,10 +212,13 @@ fn a_pool_that_waits_for_work_from_the_reader() {
     workers.iter().for_each(|&thread| script.main_does(&[Op::Join(thread, join)]));
     let diagnosis = diagnosis(&script);
     let finding = first(&diagnosis);
-    assert_eq!((finding.kind, finding.threads.as_slice()), (FindingKind::Pipeline, &[ThreadId::new(0)][..]));
-    assert_eq!(finding.what, "threads wait for work from main, up to submit (main.c:50)");
-    assert!(finding.evidence.iter().any(|line| line.contains("I/O")), "{:?}", finding.evidence);
-    assert!(finding.evidence.iter().any(|line| line.contains("empty queue")));
+    assert_eq!((finding.kind, finding.threads.as_slice()), (FindingKind::Io, &[ThreadId::new(0)][..]));
+    assert_eq!(finding.what, "I/O: read in read_input (main.c:70)");
+    // Of four workers, all but what they and main work meanwhile.
+    assert!(finding.cost > ms(2750) && finding.cost <= ms(3000), "{}", finding.cost);
+    assert!(finding.evidence[0].starts_with("main waited 300 ms in all"), "{:?}", finding.evidence);
+    assert!(finding.evidence[1].starts_with("Others waited 1."), "{:?}", finding.evidence);
+    assert!(finding.evidence[1].ends_with(" meanwhile for what they are given there."));
 }
 
 /// Of three producers the last one finds the queue full before it ever put something in; the consumer comes late.

@@ -144,3 +144,27 @@ fn who_waits_for_the_one_that_it_gave_all_to_has_one_at_work() {
     let expected = (5 * MS - 200_000) * ROUNDS as u64 / 2;
     assert!(finding.cost.get().abs_diff(expected) < expected / 20, "{:?} {expected}", finding.cost);
 }
+
+/// Each of a hundred steps starts two threads for so much work (ms) and joins them.
+#[test]
+fn that_threads_are_started_for_a_little_work_each_is_said() {
+    let evidence = |length: u64| {
+        let mut script = Script::new();
+        let (start, join) = (script.site("step", 10), script.site("step", 12));
+        for _ in 0..100 {
+            let workers = [0, 1].map(|_| script.thread("worker", vec![Op::Work(length)]));
+            script.main_does(&[Op::Work(400_000)]);
+            workers.iter().for_each(|&worker| script.main_does(&[Op::Start(worker)]));
+            workers.iter().for_each(|&worker| script.main_does(&[Op::Join(worker, join)]));
+        }
+        let mut process = script.play();
+        process.threads.iter_mut().skip(1).for_each(|thread| thread.created_at = Some(start));
+        let diagnosis = diagnose(&Run { processes: vec![process], cores: 8, ..Run::default() }, 0);
+        let serial = diagnosis.findings.iter().find(|finding| finding.kind == FindingKind::Serial);
+        let serial = serial.unwrap_or_else(|| panic!("main is alone: {:?}", diagnosis.findings));
+        (serial.evidence[1..].to_vec(), serial.hint.starts_with("Keep the threads"))
+    };
+    let said = "200 threads are started in step (main.c:10), each of which is at work for 300 µs on average.";
+    assert_eq!(evidence(300_000), (vec![said.to_owned()], true));
+    assert_eq!(evidence(3_000_000), (Vec::new(), false));
+}

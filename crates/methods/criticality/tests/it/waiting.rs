@@ -40,7 +40,7 @@ pub(crate) fn stack(process: &mut Process, frames: &[&str]) -> SiteId {
         let (function, module) = frame.rsplit_once('@').expect("function@module");
         let line = (module == "app").then_some(33);
         Frame {
-            function: Some(function.to_owned()),
+            function: (!function.is_empty()).then(|| function.to_owned()),
             file: line.map(|_| "/src/main.c".to_owned()),
             line,
             module: Some(module.to_owned()),
@@ -389,7 +389,7 @@ fn a_server_that_waits_for_requests_has_nothing_to_fix() {
         );
     }
     // A file is another thing: it can be read ahead.
-    assert_eq!(first(&of(server(Call::Read))).kind, FindingKind::Pipeline);
+    assert_eq!(first(&of(server(Call::Read))).kind, FindingKind::Io);
 }
 
 #[test]

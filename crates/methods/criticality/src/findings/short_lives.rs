@@ -1,0 +1,43 @@
+//! Threads that are started over and over for a little work each.
+
+use std::collections::BTreeMap;
+
+use holdup_model::figures::grouped;
+use holdup_model::{Nanos, SiteId, ThreadId};
+
+use super::{Case, most_first};
+use crate::wording::mean;
+
+/// So many threads are a habit.
+const FEWEST: u64 = 64;
+/// Starting a thread and waiting for its end takes 20 to 100 µs: it is much beside less work than this on average.
+const LITTLE: Nanos = Nanos::new(1_000_000);
+
+/// What can be done about them.
+pub(super) const HINT: &str = "Keep the threads, and give them the next piece of work, in place of starting new ones each time (a pool, a barrier).";
+
+/// How many threads were started by such that worked for a moment each, and where; `None` unless that is a habit.
+pub(super) fn evidence(case: &Case<'_>, is_starter: impl Fn(ThreadId) -> bool) -> Option<String> {
+    let (mut count, mut worked) = (0u64, Nanos::ZERO);
+    let mut places: BTreeMap<SiteId, Nanos> = BTreeMap::new();
+    for &thread in &case.working.threads {
+        let started = case.process.thread(thread);
+        if started.parent.is_some_and(&is_starter) {
+            count += 1;
+            worked += case.times[thread.index()].active;
+            if let Some(place) = started.created_at {
+                *places.entry(place).or_default() += Nanos::new(1);
+            }
+        }
+    }
+    if count < FEWEST || worked.get() >= LITTLE.get().saturating_mul(count) {
+        return None;
+    }
+    let at = most_first(&places).first().map(|(place, _)| format!(" in {}", case.site(*place)));
+    Some(format!(
+        "{} threads are started{}, each of which is at work for {} on average.",
+        grouped(count),
+        at.unwrap_or_default(),
+        mean(worked, count)
+    ))
+}
