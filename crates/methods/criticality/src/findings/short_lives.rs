@@ -20,11 +20,10 @@ pub(super) const HINT: &str = "Keep the threads, and give them the next piece of
 pub(super) fn evidence(case: &Case<'_>, is_starter: impl Fn(ThreadId) -> bool) -> Option<String> {
     let (mut count, mut worked) = (0u64, Nanos::ZERO);
     let mut places: BTreeMap<SiteId, Nanos> = BTreeMap::new();
-    for &thread in &case.working.threads {
-        let started = case.process.thread(thread);
+    for (started, times) in case.process.threads.iter().zip(case.times) {
         if started.parent.is_some_and(&is_starter) {
             count += 1;
-            worked += case.times[thread.index()].active;
+            worked += times.active;
             if let Some(place) = started.created_at {
                 *places.entry(place).or_default() += Nanos::new(1);
             }
