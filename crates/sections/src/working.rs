@@ -153,7 +153,9 @@ fn who_works(
     let is_server = is_server(process);
     for block in &process.blocks {
         let is_stopped = stops[block.thread.index()].as_ref().is_some_and(|stop| stop.has_call(block));
-        if is_outside(block, is_server) || block.call == Call::WaitChild || is_stopped {
+        // Libraries are read from the disk before the program begins: that is none of its work.
+        let is_loading = block.site.is_some_and(|site| process.site(site).is_in_loader());
+        if is_outside(block, is_server) || block.call == Call::WaitChild || is_stopped || is_loading {
             idle[block.thread.index()] += block.end.since(block.begin);
         }
     }

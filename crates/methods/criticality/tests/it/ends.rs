@@ -165,3 +165,19 @@ fn who_ends_as_the_wait_for_it_ends_is_joined_whatever_else_was_started() {
     assert!(last(true));
     assert!(!last(false), "they have much to do afterwards");
 }
+
+#[test]
+fn who_loads_libraries_and_then_starts_a_thread_does_not_work() {
+    let workers = |module: &str| {
+        let mut script = Script::new();
+        let (read, rest, join) = (script.site("open", 5), script.site("settle", 20), script.site("main", 30));
+        let worker = script.thread("worker", vec![work(400)]);
+        let sleep = Op::Sleep(40 * MS, rest);
+        script.main_does(&[Op::Read(40 * MS, read), Op::Start(worker), sleep, Op::Join(worker, join)]);
+        let mut process = script.play();
+        process.sites[read.index()].frames[0].module = Some(module.to_owned());
+        of(process).1.workers
+    };
+    assert_eq!(workers("ld-linux-x86-64.so.2"), 1);
+    assert_eq!(workers("app"), 2);
+}

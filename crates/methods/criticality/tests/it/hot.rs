@@ -721,3 +721,22 @@ fn locks_that_nobody_waits_for_take_time() {
     assert!(!waits.findings.iter().any(|finding| is_taking(&finding)), "{:#?}", waits.findings);
     assert_eq!(waits.findings[0].kind, FindingKind::Lock);
 }
+
+#[test]
+fn wake_ups_after_waits_for_a_lock_say_what_is_done_while_it_is_held() {
+    let mut script = Script::new();
+    script.wake_up_takes(MS);
+    let lock = script.object(ObjectKind::Mutex, "journal");
+    let site = script.site("submit", 10);
+    let turn = [Op::Lock(lock, site), work(2), Op::Unlock(lock), Op::Work(100_000)].repeat(30);
+    let threads: Vec<ThreadId> = (0..2).map(|_| script.thread("gateway", turn.clone())).collect();
+    script.main_runs(&threads);
+    let mut process = script.play();
+    let compress = stack(&mut process, &[("compress", 30), ("submit", 10)]);
+    sample(&mut process, MS / 2, |_, _| Some(compress));
+    let diagnosis = of(process, 8);
+    let woken = diagnosis.findings.iter().find(|finding| finding.kind == FindingKind::WakeUp);
+    let evidence = &woken.unwrap_or_else(|| panic!("{:?}", diagnosis.findings)).evidence;
+    let held = "While threads wait for it, those who hold it are mostly in compress (main.c:30).";
+    assert!(evidence[1].starts_with(held), "{evidence:?}");
+}
