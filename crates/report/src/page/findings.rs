@@ -49,7 +49,7 @@ const COMPUTED: [(&[FindingKind], &str); 8] = [
     (
         &[FindingKind::Spin],
         " What is gained where threads spin is what lacked a core meanwhile or, where nothing did, what they lose while one \
-         thread alone is at work: nothing to all of it, as far as that can be shared out.",
+         thread alone is at work: nothing to all that they lose, as far as that can be shared out.",
     ),
     (
         &[FindingKind::Sharing],

@@ -21,9 +21,6 @@ impl Case<'_> {
         }
         let waits = self.waits_at(finding);
         let waited: Nanos = waits.iter().map(|(begin, end)| end.since(*begin)).sum();
-        let is_child = |process: &&Process| {
-            process.parent_pid == self.process.pid && !std::ptr::eq(*process, self.process)
-        };
         let during = |process: &Process| {
             let within = waits.iter().map(|&(begin, end)| {
                 let (begin, end) = (begin.max(process.start), end.min(process.end));
@@ -31,9 +28,8 @@ impl Case<'_> {
             });
             within.sum::<Nanos>().min(cpu_time(process))
         };
-        let children = self.run.processes.iter().filter(is_child);
-        let children: Vec<(&Process, Nanos)> =
-            children.map(|child| (child, during(child))).filter(|child| child.1 > Nanos::ZERO).collect();
+        let children = self.descendants().into_iter().map(|child| (child, during(child)));
+        let children: Vec<(&Process, Nanos)> = children.filter(|child| child.1 > Nanos::ZERO).collect();
         let at_work: Nanos = children.iter().map(|(_, time)| *time).sum();
         if waited == Nanos::ZERO || at_work.share_of(waited) < MOSTLY {
             return None;
@@ -53,6 +49,20 @@ impl Case<'_> {
         let gain =
             Gain { time: most, low: Nanos::ZERO, high: most, expression: String::new(), capped_by: None };
         Some((gain, note))
+    }
+
+    /// The processes that this one started, and those that they started: a shell stands between a program and what `popen` runs.
+    fn descendants(&self) -> Vec<&Process> {
+        let mut family = BTreeSet::from([self.process.pid]);
+        let mut before = 0;
+        while family.len() > before {
+            before = family.len();
+            let started = self.run.processes.iter().filter(|process| family.contains(&process.parent_pid));
+            let started: Vec<u32> = started.map(|process| process.pid).collect();
+            family.extend(started);
+        }
+        let others = self.run.processes.iter().filter(|process| !std::ptr::eq(*process, self.process));
+        others.filter(|process| family.contains(&process.parent_pid)).collect()
     }
 
     /// When some of the finding's threads were in calls at its place, in order and apart.

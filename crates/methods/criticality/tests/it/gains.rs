@@ -2,7 +2,7 @@
 
 use holdup_criticality::{Depth, Diagnosis, Finding, FindingKind, Gain, diagnose, predict_gains};
 use holdup_model::{
-    Call, CpuSet, Environment, Nanos, ObjectId, ObjectKind, Placement, Process, Run, ThreadId,
+    Call, CpuSet, Environment, Nanos, ObjectId, ObjectKind, Placement, Process, Run, ThreadId, Time,
 };
 use holdup_testkit::{Op, QueueId, Script, any_process, any_script};
 use proptest::prelude::*;
@@ -571,42 +571,52 @@ proptest! {
 /// Three children of 18 ms of CPU time each work while main waits 20 ms for them, beside 10 ms of its own work and 2 ms that it writes.
 #[test]
 fn beside_child_processes_other_work_can_be_done() {
-    let children = |command: &str| {
+    let children = |by_shell: bool| {
         let mut script = Script::new();
         let (site, write) = (script.site("collect", 10), script.site("log", 20));
         script.main_does(&[work(10), Op::Read(20 * MS, site), Op::Read(2 * MS, write)].repeat(3));
         let mut process = script.play();
         process.pid = 7;
-        let waits = process
+        let waits: Vec<(Time, Time)> = process
             .blocks
             .iter()
             .filter(|block| block.site == Some(site))
-            .map(|block| (block.begin, block.end));
+            .map(|block| (block.begin, block.end))
+            .collect();
         let child = |(number, (begin, end)): (u32, _)| {
             let mut child = Process::new(begin, end);
-            (child.pid, child.parent_pid, child.command) = (10 + number, 7, vec![command.to_owned()]);
+            let parent = if by_shell { 50 + number } else { 7 };
+            (child.pid, child.parent_pid, child.command) = (10 + number, parent, vec!["gzip".to_owned()]);
             let main = child.add_thread("main", begin, None);
             child.threads[main.index()].cpu = Some(ms(18));
             child
         };
-        let children: Vec<Process> = (0..).zip(waits).map(child).collect();
-        let others = children.into_iter();
-        predicted(
-            &Run { processes: [process].into_iter().chain(others).collect(), cores: 2, ..Run::default() },
-            Depth::default(),
-        )
+        let shell = |(number, &(begin, end)): (u32, &(Time, Time))| {
+            let mut shell = Process::new(begin, end);
+            (shell.pid, shell.parent_pid, shell.command) = (50 + number, 7, vec!["sh".to_owned()]);
+            let main = shell.add_thread("main", begin, None);
+            shell.threads[main.index()].cpu = Some(ms(0));
+            shell
+        };
+        let mut processes = vec![process];
+        // A shell's child is seen before it, as a process that ends before it.
+        processes.extend((0..).zip(waits.iter().copied()).map(child));
+        processes.extend((0..).zip(&waits).filter(|_| by_shell).map(shell));
+        predicted(&Run { processes, cores: 2, ..Run::default() }, Depth::default())
     };
-    let diagnosis = children("gzip");
-    assert_eq!(diagnosis.wall, ms(96));
-    let at = |name: &str| {
-        let found = diagnosis.findings.iter().find(|finding| finding.what.contains(name));
-        found.unwrap_or_else(|| panic!("no {name} in {:?}", diagnosis.findings))
-    };
-    let gain = at("collect").gain.as_ref().expect("there is work beside the children");
-    // What main does else: no more can be done at the same time.
-    assert_eq!((gain.low, gain.time, gain.high), (ms(0), ms(36), ms(36)));
-    let note = "Meanwhile its child processes (gzip) work for 54.0 ms: other work beside that saves what there is of either, at most.";
-    assert_eq!(at("collect").notes, [note]);
-    let log = at("log").gain.as_ref().expect("no child is in this");
-    assert_eq!(log.expression, "io:main.c:20=0");
+    for by_shell in [false, true] {
+        let diagnosis = children(by_shell);
+        assert_eq!(diagnosis.wall, ms(96));
+        let at = |name: &str| {
+            let found = diagnosis.findings.iter().find(|finding| finding.what.contains(name));
+            found.unwrap_or_else(|| panic!("no {name} in {:?}", diagnosis.findings))
+        };
+        let gain = at("collect").gain.as_ref().expect("there is work beside the children");
+        // What main does else: no more can be done at the same time.
+        assert_eq!((gain.low, gain.time, gain.high), (ms(0), ms(36), ms(36)));
+        let note = "Meanwhile its child processes (gzip) work for 54.0 ms: other work beside that saves what there is of either, at most.";
+        assert_eq!(at("collect").notes, [note]);
+        let log = at("log").gain.as_ref().expect("no child is in this");
+        assert_eq!(log.expression, "io:main.c:20=0");
+    }
 }
