@@ -64,6 +64,7 @@ mod stretches;
 mod thread_times;
 mod time;
 mod timeline;
+mod together;
 mod wakes;
 mod window;
 
@@ -102,4 +103,5 @@ pub use stretches::{Ends, Meeting, Stretch, meetings, stretches};
 pub use thread_times::ThreadTimes;
 pub use time::{Nanos, Time};
 pub use timeline::{Edge, EdgeKind, Row, Segment, State, Timeline};
+pub use together::most_at_once;
 pub use wakes::{Ending, endings, rounds};

@@ -48,6 +48,8 @@ subjects! {
     semaphore
     serial_phase
     early_join
+    child_unpacks
+    short_threads
     rwlock
     two_locks
     lock_array

@@ -47,6 +47,8 @@ mod first_findings {
         condition_barrier
         serial_phase
         early_join
+        child_unpacks
+        short_threads
         pipeline
         piped_stage
         forked_workers

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use holdup_model::figures::percent;
 use holdup_model::names::Names;
 use holdup_model::selector::quoted;
-use holdup_model::{Arrange, Call, Nanos, ObjectId, ObjectKind, Process, Run, ThreadId, Time, Timeline};
+use holdup_model::{Arrange, Call, Nanos, ObjectId, ObjectKind, Process, Run, ThreadId, Timeline};
 use holdup_replay::{
     Budget, Change, LEAST_ERROR, LockChange, Next, NoReplay, PauseKind, Pool, Prediction, Replayer, Sorts,
     ends_name, object_name, parse, place_name, thread_name,
@@ -48,8 +48,6 @@ const MOST_STRETCHES: usize = 8;
 const CAPPED: f64 = 0.8;
 /// An unchanged replay that is further off than this share of the wall time is told of.
 const FAR_OFF: f64 = 0.05;
-/// Threads that are by themselves for this share of their lives take turns, and are not there together.
-const ALONE: f64 = 0.9;
 
 /// What is said where a finding's gain was not computed.
 const NO_TIME: &str = "What fixing would save is at most the cost here: to replay this run with each change takes longer than an answer may; holdup report --all-gains replays them all.";
@@ -462,9 +460,11 @@ impl Case<'_> {
                 None => {
                     let threads = self.sorts.like(*finding.threads.first()?);
                     let takes_part = || self.timeline.roles.who_takes_part(threads).is_some();
-                    if !self.are_there_together(threads) && !takes_part() {
+                    if !self.timeline.are_there_together(threads) && !takes_part() {
                         // The others had ended when it began: what it does can be dealt out among new ones only.
-                        return (finding.kind == Imbalance).then(|| self.spread(diagnosis, finding))?;
+                        // So can what each of several does that are waited for one after the other.
+                        let are_several = finding.kind == Imbalance || finding.threads.len() > 1;
+                        return are_several.then(|| self.spread(diagnosis, finding))?;
                     }
                     let expression = format!("threads:{}=balanced", thread(threads)?);
                     (vec![Change::BalancedThreads(threads.to_vec())], expression)
@@ -486,7 +486,7 @@ impl Case<'_> {
                 let sorts = finding.threads.iter().map(|&thread| self.sorts.like(thread));
                 let threads = sorts.max_by_key(|threads| threads.len())?;
                 let cores = diagnosis.effective_cores.max(1);
-                let at_once = self.most_at_once(threads);
+                let at_once = self.timeline.most_at_once(threads);
                 // None of a later generation can do what is an earlier one's.
                 let are_one_generation = threads.len() < 2 * at_once;
                 if at_once as u32 <= cores || !are_one_generation || !self.share_pools(threads) {
@@ -574,35 +574,6 @@ impl Case<'_> {
         let expression = format!("{word}:{}=0", quoted(&name));
         let point = parse(&expression, self.process).ok()?.pop()?;
         Some((point.changes, expression))
-    }
-
-    /// True if some of these threads live at the same time, for more than a small part of their lives: else none of them can do what
-    /// is another's.
-    fn are_there_together(&self, threads: &[ThreadId]) -> bool {
-        let mut lives: Vec<(Time, Time)> = Vec::new();
-        lives.extend(threads.iter().map(|&thread| self.timeline.row(thread)).map(|row| (row.start, row.end)));
-        lives.sort_unstable();
-        let (mut all, mut alone, mut until) = (Nanos::ZERO, Nanos::ZERO, Time::default());
-        for (start, end) in lives {
-            all += end.since(start);
-            alone += end.since(start.max(until).min(end));
-            until = until.max(end);
-        }
-        alone.share_of(all) < ALONE
-    }
-
-    /// How many of these threads live at the same time, at most.
-    fn most_at_once(&self, threads: &[ThreadId]) -> usize {
-        let rows = threads.iter().map(|&thread| self.timeline.row(thread));
-        // Who ends when another begins is not there with it.
-        let mut changes: Vec<(Time, i32)> = rows.flat_map(|row| [(row.start, 1), (row.end, -1)]).collect();
-        changes.sort_unstable();
-        let mut now = 0;
-        let at_once = changes.iter().map(|(_, change)| {
-            now += change;
-            now
-        });
-        at_once.max().unwrap_or(0) as usize
     }
 
     /// True if all of these threads take their work from the same pools, if from any: of pools of their own none can do without

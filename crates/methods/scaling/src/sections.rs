@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use holdup_model::openmp::SyncKind;
 use holdup_model::{
     Arrange, ObjectId, ObjectKind, Outcome, Process, SiteId, State, ThreadId, ThreadSums, ThreadTimes,
-    Timeline, rounds,
+    Timeline, most_at_once, rounds,
 };
 use holdup_sections::{ForkJoin, Main, Place, Working};
 
@@ -66,7 +66,7 @@ fn team(process: &Process, timeline: &Timeline, section: &ForkJoin<'_>) -> Team 
     if takes_part(process, timeline, first, (begin, first_join), end) {
         members.insert(0, member(first, (begin, first_join)));
     }
-    let at_once = most_at_once(&members);
+    let at_once = most_at_once(members.iter().map(|member| (member.begin, member.end))).max(1);
     if members.len() > MOST_CHANGES * at_once {
         members = places_for(&members, at_once, begin);
     }
@@ -87,22 +87,6 @@ fn takes_part(process: &Process, timeline: &Timeline, first: ThreadId, span: (u6
     let active = timeline.row(first).segments.iter().filter(|segment| segment.state == State::Active);
     let active: u64 = active.map(|segment| overlap(span, (at(segment.start), at(segment.end)))).sum();
     meets || active as f64 > LEAST_OWN_WORK * (end - span.0) as f64
-}
-
-fn most_at_once(members: &[Member]) -> usize {
-    let mut steps: Vec<(u64, i32)> =
-        members.iter().flat_map(|member| [(member.begin, 1), (member.end, -1)]).collect();
-    steps.sort_unstable();
-    let mut alive = 0;
-    steps
-        .iter()
-        .map(|(_, step)| {
-            alive += step;
-            alive
-        })
-        .max()
-        .unwrap_or(1)
-        .max(1) as usize
 }
 
 /// Threads that come and go are told as so many places as there are at once: the latest of each stands for a place from

@@ -168,9 +168,6 @@ fn describe_wake_up(case: &Case<'_>, object: Option<ObjectId>) -> Description {
         }
     }
     let cost = object.and_then(|object| case.object_cost(object));
-    let place = cost.and_then(|cost| cost.waiters.first()?.site.or(cost.place));
-    let at = place.map(|place| format!(", woken in {}", case.site(place))).unwrap_or_default();
-    let after = object.map(|object| format!(" after waits for {}", case.object(object))).unwrap_or_default();
     let total: Nanos = by_thread.values().copied().sum();
     let mut evidence = vec![match count {
         // All that was lost is what others waited for them.
@@ -179,10 +176,21 @@ fn describe_wake_up(case: &Case<'_>, object: Option<ObjectId>) -> Description {
     }];
     // Who runs late as it was started.
     let short_lives = match object {
-        None => super::short_lives::evidence(case, |_| true),
+        None => super::short_lives::started_by(case, |_| true),
         Some(_) => None,
     };
-    evidence.extend(short_lives.iter().cloned());
+    let place = match &short_lives {
+        Some(short) => short.place,
+        None => cost.and_then(|cost| cost.waiters.first()?.site.or(cost.place)),
+    };
+    let of = match (object, &short_lives) {
+        (Some(object), _) => format!(" after waits for {}", case.object(object)),
+        (None, Some(_)) => " of threads that are started over and over".to_owned(),
+        (None, None) => String::new(),
+    };
+    let woken = if short_lives.is_some() { "" } else { ", woken" };
+    let at = place.map(|place| format!("{woken} in {}", case.site(place))).unwrap_or_default();
+    evidence.extend(short_lives.iter().map(|short| short.evidence.clone()));
     let lock = object.filter(|object| case.role(*object).is_lock());
     evidence.extend(lock.and_then(|lock| super::lock::done_by_holders(case, lock)));
     let on_path = case.path.steps.iter().filter(|step| step.state == State::Waking);
@@ -190,7 +198,7 @@ fn describe_wake_up(case: &Case<'_>, object: Option<ObjectId>) -> Description {
         object,
         threads: main_ones(&by_thread),
         place,
-        what: format!("wake-ups{after}{at}"),
+        what: format!("wake-ups{of}{at}"),
         evidence,
         hint: match short_lives {
             Some(_) => super::short_lives::HINT.to_owned(),

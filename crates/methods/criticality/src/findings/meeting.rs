@@ -227,8 +227,11 @@ fn joins<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
     }
 }
 
+/// How many working threads there are of a stage; of such that live one after the other none could do what is another's.
 fn siblings(case: &Case<'_>, stage: &Stage) -> usize {
-    case.working.threads.iter().filter(|&&thread| case.stage(thread) == stage).count()
+    let of_stage = case.working.threads.iter().copied().filter(|&thread| case.stage(thread) == stage);
+    let threads: Vec<ThreadId> = of_stage.collect();
+    if case.timeline.are_there_together(&threads) { threads.len() } else { threads.len().min(1) }
 }
 
 /// What late threads mostly did after others like them had ended, or, if there are none, while they were waited for.
@@ -279,18 +282,35 @@ fn describe_join(case: &Case<'_>, late: &Late, siblings: usize) -> Description {
         (
             match is_of_ends {
                 true => format!("wait for the end of {who}{doing}{at}"),
+                false if threads.len() > 1 => {
+                    format!("wait until {who} have done what they were given{doing}{waited}")
+                }
                 false => format!("wait until {who} has done what it was given{doing}{waited}"),
             },
-            format!("It was waited for {}.", times(waits)),
-            match is_of_ends {
-                true => {
+            match threads.len() {
+                0 | 1 => format!("It was waited for {}.", times(waits)),
+                _ => format!("They were waited for {} in all, one after the other.", times(waits)),
+            },
+            match (is_of_ends, threads.len() > 1) {
+                (true, false) => {
                     "Start it earlier, give it less to do, or do something else before waiting for its end."
                 }
-                false => "Give it less to do at a time, give it to several, or do something else meanwhile.",
+                (true, true) => {
+                    "Start them earlier and together, or do something else before waiting for their ends."
+                }
+                (false, false) => {
+                    "Give it less to do at a time, give it to several, or do something else meanwhile."
+                }
+                (false, true) => {
+                    "Have several of them at work at once, ahead of what is needed, or do something else meanwhile."
+                }
             },
         )
     };
+    let short_lives = super::short_lives::started_with(case, &threads);
+    let hint = if short_lives.is_some() { super::short_lives::HINT } else { hint };
     let mut evidence = vec![figures];
+    evidence.extend(short_lives.map(|short| short.evidence));
     evidence.extend(executed.as_ref().map(Executed::evidence));
     evidence.extend(meanwhile(&late.charge));
     let on_path: Nanos =

@@ -173,7 +173,7 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
             None => "the others have not started or have ended".to_owned(),
         },
     };
-    let short_lives = super::short_lives::evidence(case, |thread| threads.contains(&thread));
+    let short_lives = super::short_lives::started_by(case, |thread| threads.contains(&thread));
     let mut evidence = vec![format!(
         "{} the only active thread for {} ({} of the time){}; {meanwhile}.",
         if threads.len() > 1 { "One of them is" } else { "It is" },
@@ -181,7 +181,7 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
         percent(phase.alone.share_of(case.wall())),
         if executed.is_some() && !case.working.take_turns { &span } else { "" },
     )];
-    evidence.extend(short_lives.iter().cloned());
+    evidence.extend(short_lives.iter().map(|short| short.evidence.clone()));
     evidence.extend(executed.as_ref().map(Executed::evidence));
     let hint = match one_by_one {
         Some(_) => Some(HINT_OF_JOINED),

@@ -306,14 +306,12 @@ fn describe_object(
             cost.mean_waiters
         ));
     }
-    let starters: BTreeSet<ThreadId> =
-        threads.iter().filter_map(|thread| case.process.thread(*thread).parent).collect();
-    let short_lives = super::short_lives::evidence(case, |thread| starters.contains(&thread));
+    let short_lives = super::short_lives::started_with(case, &threads);
     let hint = match short_lives {
         Some(_) => super::short_lives::HINT,
         None => hint(is_idle, case.role(object)),
     };
-    evidence.extend(short_lives);
+    evidence.extend(short_lives.map(|short| short.evidence));
     evidence.extend(executed.map(|executed| executed.evidence()));
     evidence.extend(meanwhile(&group.charge));
     Description {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use holdup_model::{Nanos, Process, Run, Time, names};
+use holdup_model::{Nanos, Process, Run, Time, most_at_once, names};
 
 use super::life::Lives;
 use super::schedule::{Plan, Planned};
@@ -84,7 +84,7 @@ impl Jobs {
         }
         jobs.sort_by_key(|job| (job.start, job.end));
         let cores = run.processes.iter().map(|process| run.effective_cores_of(process)).max().unwrap_or(0);
-        let most = most_at_once(&jobs);
+        let most = most_at_once(jobs.iter().map(|job| (job.start, job.end))) as u32;
         let limit = limit(run, &runners, most);
         let plan = Plan { jobs: planned(&jobs, limit) };
         let (begin, end) = (jobs[0].start, jobs.iter().map(|job| job.end).max()?);
@@ -135,20 +135,6 @@ fn delayed(lives: &Lives, all: &[usize]) -> Nanos {
     let able = length(all.iter().flat_map(|&index| lives.all[index].able.iter().copied()).collect());
     let active = length(all.iter().flat_map(|&index| lives.all[index].active.iter().copied()).collect());
     able.saturating_sub(active)
-}
-
-/// How many jobs ran at once, at most.
-fn most_at_once(jobs: &[Job]) -> u32 {
-    let mut changes: Vec<(Time, bool)> =
-        jobs.iter().flat_map(|job| [(job.start, true), (job.end, false)]).collect();
-    // One that begins when another ends is not beside it.
-    changes.sort_unstable();
-    let (mut now, mut most) = (0u32, 0u32);
-    for (_, begins) in changes {
-        now = if begins { now + 1 } else { now.saturating_sub(1) };
-        most = most.max(now);
-    }
-    most
 }
 
 /// How many jobs the runners may have at once: as many as one was told, or as there were (`most`) where that is more. Where

@@ -181,3 +181,46 @@ fn who_loads_libraries_and_then_starts_a_thread_does_not_work() {
     assert_eq!(workers("ld-linux-x86-64.so.2"), 1);
     assert_eq!(workers("app"), 2);
 }
+
+/// A thread works for so long (ms) for each of ten pictures, which two threads of a pool then filter.
+fn unpacked_one_by_one(unpacking: u64) -> (Diagnosis, Process) {
+    let mut script = Script::new();
+    let [join, put, take, done] = ["join", "put", "take", "done"].map(|name| script.site(name, 10));
+    let (given, filtered) = (script.semaphore("given", 0), script.semaphore("filtered", 0));
+    let unpacked = script.semaphore("unpacked", 0);
+    let filter = [Op::Take(given, take), work(6), Op::Post(filtered, done)].repeat(10);
+    let pool = [0, 1].map(|_| script.thread("filter", filter.clone()));
+    script.main_does(&[Op::Start(pool[0]), Op::Start(pool[1])]);
+    for _ in 0..10 {
+        let unpacker = script.thread("unpack", vec![work(unpacking), Op::Post(unpacked, put)]);
+        script.main_does(&[Op::Start(unpacker), Op::Take(unpacked, join)]);
+        script.main_does(&[
+            Op::Post(given, put),
+            Op::Post(given, put),
+            Op::Take(filtered, join),
+            Op::Take(filtered, join),
+        ]);
+    }
+    let mut process = script.play_on(2, MS);
+    process.covered = vec![(process.start, process.end)];
+    let run = Run { processes: vec![process.clone()], cores: 2, ..Run::default() };
+    let mut diagnosis = diagnose(&run, 0);
+    predict_gains(&run, &mut diagnosis, Depth::default());
+    (diagnosis, process)
+}
+
+/// Of threads that live one after the other none could do what is another's: their work is not uneven.
+#[test]
+fn threads_that_are_waited_for_one_after_the_other_are_not_late() {
+    let (diagnosis, process) = unpacked_one_by_one(10);
+    let first = &diagnosis.findings[0];
+    assert_eq!((first.kind, first.threads.len()), (FindingKind::Join, 9), "{first:?}");
+    let said =
+        "wait until 9 threads of unpack have done what they were given, waited for in join (main.c:10)";
+    assert_eq!(first.what, said);
+    assert_eq!(first.evidence[0], "They were waited for 10 times in all, one after the other.");
+    // Two at once take half of the time for each of the nine.
+    let gain = first.gain.as_ref().expect("what the work of two at once saves");
+    let real = Nanos::new(process.wall().saturating_sub(unpacked_one_by_one(5).1.wall()).get() * 9 / 10);
+    assert!(gain.low <= real && real <= gain.high, "{gain:?} {real:?}");
+}

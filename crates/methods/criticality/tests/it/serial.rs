@@ -1,6 +1,6 @@
 //! Serial phases between barriers, and threads of which never two are at work.
 
-use holdup_criticality::{Depth, Diagnosis, FindingKind, diagnose, predict_gains};
+use holdup_criticality::{Depth, Diagnosis, Finding, FindingKind, diagnose, predict_gains};
 use holdup_model::{Nanos, Run, ThreadId};
 use holdup_testkit::{Op, Script};
 
@@ -145,26 +145,43 @@ fn who_waits_for_the_one_that_it_gave_all_to_has_one_at_work() {
     assert!(finding.cost.get().abs_diff(expected) < expected / 20, "{:?} {expected}", finding.cost);
 }
 
-/// Each of a hundred steps starts two threads for so much work (ms) and joins them.
+/// Each of a hundred steps starts two threads for so much work (ns), of which the second does another half of it, and joins them; they run
+/// so long (ns) after they were started.
+fn started_for_each_step(length: u64, late: u64) -> Diagnosis {
+    let mut script = Script::new();
+    let (start, join) = (script.site("step", 10), script.site("step", 12));
+    script.wake_up_takes(late);
+    for _ in 0..100 {
+        let workers = [length, length * 3 / 2].map(|length| script.thread("worker", vec![Op::Work(length)]));
+        script.main_does(&[Op::Work(400_000)]);
+        workers.iter().for_each(|&worker| script.main_does(&[Op::Start(worker)]));
+        workers.iter().for_each(|&worker| script.main_does(&[Op::Join(worker, join)]));
+    }
+    let mut process = script.play();
+    process.threads.iter_mut().skip(1).for_each(|thread| thread.created_at = Some(start));
+    diagnose(&Run { processes: vec![process], cores: 8, ..Run::default() }, 0)
+}
+
 #[test]
 fn that_threads_are_started_for_a_little_work_each_is_said() {
-    let evidence = |length: u64| {
-        let mut script = Script::new();
-        let (start, join) = (script.site("step", 10), script.site("step", 12));
-        for _ in 0..100 {
-            let workers = [0, 1].map(|_| script.thread("worker", vec![Op::Work(length)]));
-            script.main_does(&[Op::Work(400_000)]);
-            workers.iter().for_each(|&worker| script.main_does(&[Op::Start(worker)]));
-            workers.iter().for_each(|&worker| script.main_does(&[Op::Join(worker, join)]));
-        }
-        let mut process = script.play();
-        process.threads.iter_mut().skip(1).for_each(|thread| thread.created_at = Some(start));
-        let diagnosis = diagnose(&Run { processes: vec![process], cores: 8, ..Run::default() }, 0);
-        let serial = diagnosis.findings.iter().find(|finding| finding.kind == FindingKind::Serial);
-        let serial = serial.unwrap_or_else(|| panic!("main is alone: {:?}", diagnosis.findings));
-        (serial.evidence[1..].to_vec(), serial.hint.starts_with("Keep the threads"))
+    let said = "200 threads are started in step (main.c:10), each of which is at work for 375 µs on average.";
+    let find = |diagnosis: &Diagnosis, kind| {
+        // Wake-ups after waits for threads' ends have advice of their own.
+        let is_of_kind = |finding: &&Finding| {
+            finding.kind == kind && (kind != FindingKind::WakeUp || finding.object.is_none())
+        };
+        let finding = diagnosis.findings.iter().find(is_of_kind);
+        finding.cloned().unwrap_or_else(|| panic!("{kind:?}: {:?}", diagnosis.findings))
     };
-    let said = "200 threads are started in step (main.c:10), each of which is at work for 300 µs on average.";
-    assert_eq!(evidence(300_000), (vec![said.to_owned()], true));
-    assert_eq!(evidence(3_000_000), (Vec::new(), false));
+    let short = started_for_each_step(300_000, 100_000);
+    for kind in [FindingKind::Serial, FindingKind::Imbalance, FindingKind::WakeUp] {
+        let finding = find(&short, kind);
+        assert!(finding.evidence[1..].iter().any(|evidence| evidence == said), "{finding:?}");
+        assert!(finding.hint.starts_with("Keep the threads"), "{finding:?}");
+    }
+    let woken = find(&short, FindingKind::WakeUp);
+    assert_eq!(woken.what, "wake-ups of threads that are started over and over in step (main.c:10)");
+    let long = started_for_each_step(3_000_000, 200_000);
+    assert!(long.findings.iter().all(|finding| !finding.hint.starts_with("Keep the threads")), "{long:?}");
+    assert!(find(&long, FindingKind::WakeUp).what.starts_with("wake-ups"));
 }
