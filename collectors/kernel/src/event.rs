@@ -132,6 +132,8 @@ pub struct Registers {
 }
 
 impl Registers {
+    /// The number of the register in which a system call leaves the address behind it.
+    pub const CX: usize = 1;
     /// The number of the stack pointer.
     pub const SP: usize = 4;
     /// The number of the frame pointer, or of what the program uses that register for.

@@ -13,9 +13,10 @@ mod processors;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use holdup_model::{CpuSet, Environment};
+use holdup_model::{CpuSet, Environment, Nanos, Placement};
 
 use crate::files::Files;
+use crate::machine::page_fault_ns;
 use groups::Groups;
 use load::Counters;
 use processes::Seen;
@@ -136,6 +137,10 @@ impl Watch {
             _ => facts.online.clone(),
         };
         let live = processes::cpu_time(&self.seen, &files);
+        let comes_again = |placement: &Placement| placement.usage.is_some_and(|usage| usage.comes_again());
+        if self.root == Path::new("/") && facts.placements.iter().any(comes_again) {
+            facts.page_fault = page_fault_ns().map(Nanos::new);
+        }
         facts.load = load::between(&self.first, &last, &cpus, self.began.elapsed(), live);
         facts.swapped = load::swapped(&self.first, &last);
         facts.pressure = load::pressure(&self.first, &last);

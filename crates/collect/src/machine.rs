@@ -34,6 +34,25 @@ pub(crate) fn has_invariant_counter() -> bool {
     ["constant_tsc", "nonstop_tsc"].iter().all(|flag| flags.split_whitespace().any(|found| found == *flag))
 }
 
+/// Pages that are mapped, touched and unmapped in one round to find out how long that takes, and rounds: half a millisecond in all.
+const PAGES_OF_A_ROUND: usize = 128;
+const ROUNDS: usize = 4;
+
+/// How long the kernel takes here to give a thread a page that it touches, and to take it back (ns): of the fastest round, so that what
+/// else the machine does has little part in it. `None` where no memory can be mapped.
+pub(crate) fn page_fault_ns() -> Option<u64> {
+    let round = || {
+        let page = rustix::param::page_size();
+        let before = thread_cpu_ns();
+        let mut memory = memmap2::MmapMut::map_anon(PAGES_OF_A_ROUND * page).ok()?;
+        memory.advise(memmap2::Advice::NoHugePage).ok()?;
+        memory.iter_mut().step_by(page).for_each(|byte| *byte = 1);
+        drop(memory);
+        Some(thread_cpu_ns().saturating_sub(before) / PAGES_OF_A_ROUND as u64)
+    };
+    (0..ROUNDS).map(|_| round()).min()?
+}
+
 /// CLOCK_MONOTONIC in ns.
 pub(crate) fn monotonic_ns() -> u64 {
     nanos_of(ClockId::Monotonic)

@@ -184,6 +184,7 @@ mod tests {
                 site: Some(site),
                 weight: Nanos::new(weight),
                 access: None,
+                in_kernel: None,
             });
         }
         let timeline = Timeline::build(&process);

@@ -549,6 +549,7 @@ mod tests {
                         site: spins_at,
                         weight: Nanos::new(1),
                         access: None,
+                        in_kernel: None,
                     }),
                     'h' => process.holds.push(Hold {
                         thread,

@@ -30,6 +30,8 @@ pub struct Environment {
     /// How long at least one thread of the whole machine waited for a CPU while the program ran (ns; the kernel's
     /// pressure stall information, `some` of `cpu`).
     pub pressure: Option<Nanos>,
+    /// How long a page takes that the kernel gives to a thread when it touches it, and takes back: measured where it matters.
+    pub page_fault: Option<Nanos>,
     /// True if the sums are those of a longer time, divided by its length: it is not known how much of them fell into
     /// the run, which is a part of it.
     pub is_estimated: bool,
@@ -56,6 +58,38 @@ pub struct Placement {
     pub memory: Vec<(u32, u64)>,
     /// The most that was seen of it in swap, in bytes.
     pub in_swap: Option<u64>,
+    /// What it used from the beginning until it was last looked at.
+    pub usage: Option<Usage>,
+}
+
+/// What a process used, without its children.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// CPU time in its own code.
+    pub user: Nanos,
+    /// CPU time in the kernel.
+    pub system: Nanos,
+    /// Page faults that were answered without a disk: the kernel gave it pages when it touched them.
+    pub faults: u64,
+    /// The most memory that it had at a time, in bytes.
+    pub most_memory: u64,
+}
+
+/// The bytes of a page, if it is not a huge one: of those, fewer faults give more.
+const PAGE: u64 = 4096;
+/// Pages that come so many times over come again: what is touched for the first time comes once.
+const TIMES_OVER: u64 = 2;
+
+impl Usage {
+    /// How much memory the kernel gave it by page faults (bytes).
+    pub fn given(&self) -> u64 {
+        self.faults.saturating_mul(PAGE)
+    }
+
+    /// True if much of that is memory that it had before.
+    pub fn comes_again(&self) -> bool {
+        self.given() >= self.most_memory.saturating_mul(TIMES_OVER)
+    }
 }
 
 /// Threads that may run on the same CPUs.
@@ -181,6 +215,12 @@ impl Environment {
         part.pressure = self.pressure.map(time);
         for placement in &mut part.placements {
             placement.memory_limit_hits = placement.memory_limit_hits.map(count);
+            placement.usage = placement.usage.map(|usage| Usage {
+                user: time(usage.user),
+                system: time(usage.system),
+                faults: count(usage.faults),
+                ..usage
+            });
             for throttling in placement.quotas.iter_mut().filter_map(|quota| quota.throttling.as_mut()) {
                 *throttling = Throttling {
                     periods: count(throttling.periods),

@@ -295,6 +295,7 @@ mod tests {
             site: None,
             weight: Nanos::new(1),
             access: None,
+            in_kernel: None,
         }));
         let part = |(from, to, state, site): (u64, u64, State, Option<SiteId>)| Segment {
             start: Time::from_nanos(from * LENGTH),
@@ -347,6 +348,7 @@ mod tests {
             site: None,
             weight,
             access: None,
+            in_kernel: None,
         });
         let states = [Spinning, Active, Spinning, Active, Spinning, Active];
         assert_eq!(states_after(&process, &states), [Spinning, Spinning, Spinning, Active, Spinning, Active]);

@@ -77,6 +77,7 @@ pub use cpus::CpuSet;
 pub use efficiency::Efficiency;
 pub use environment::{
     CoreKind, Environment, FrequencyRange, Load, MemoryNode, Pin, Placement, Quota, Swapped, Throttling,
+    Usage,
 };
 pub use families::{Families, Family};
 pub use housekeepers::{Stop, repeated, stops};
@@ -94,7 +95,9 @@ pub use recording_cost::{CostPart, CostRange, RecordingCost};
 pub use roles::Roles;
 pub use routines::{Activity, Routine, RoutineKind};
 pub use run::{ExitStatus, Run, Unnamed, cpu_time, program_of};
-pub use scheduling::{Access, AccessKind, CACHE_LINE, CpuReading, Doing, Left, OnCore, Sample, SeenBy};
+pub use scheduling::{
+    Access, AccessKind, CACHE_LINE, CpuReading, Doing, InKernel, Left, OnCore, Sample, SeenBy,
+};
 pub use site::{Frame, Site};
 pub use sorts::{by_sort, name_without_number, sort_of_thread};
 pub use stack::{Stack, StackComponent, Unit};

@@ -568,6 +568,7 @@ mod tests {
             site: Some(site),
             weight: Nanos::new(20),
             access: None,
+            in_kernel: None,
         };
         process.samples = vec![sample(60, spin), sample(20, work), sample(40, spin), sample(90, spin)];
         let expected = [(0, 20, State::Active), (20, 90, State::Spinning), (90, 100, State::Active)];
@@ -588,6 +589,7 @@ mod tests {
             site: Some(spin),
             weight: Nanos::new(40),
             access: None,
+            in_kernel: None,
         }];
         let spinning: Vec<_> =
             states(&process).into_iter().filter(|&(.., state)| state == State::Spinning).collect();
@@ -615,6 +617,7 @@ mod tests {
                 site: Some(spin),
                 weight: Nanos::new(40),
                 access: None,
+                in_kernel: None,
             }];
             states(&process).into_iter().filter(|&(.., state)| state == State::Spinning).collect::<Vec<_>>()
         };
@@ -650,6 +653,7 @@ mod tests {
             site: Some(spin),
             weight: Nanos::new(100),
             access: None,
+            in_kernel: None,
         };
         process.samples = times.iter().map(sample).collect();
         process

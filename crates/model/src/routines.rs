@@ -150,11 +150,19 @@ impl Frame {
     }
 }
 
+/// The row of the table that has the calls by which memory comes and goes.
+const ADDRESS_SPACE: &str = "the address space's lock (mmap, munmap, page faults)";
+
 impl Site {
     /// True for a stack in which a running thread waits: in a loop that only another thread can end, or in a routine that
     /// spins.
     pub fn waits_on_a_core(&self) -> bool {
         self.in_waiting_loop || self.routine(|kind| kind == RoutineKind::Spin).is_some()
+    }
+
+    /// True for a stack in a call that gives the process memory, or takes it away: `munmap`, `madvise`, `brk`.
+    pub fn maps_memory(&self) -> bool {
+        self.routine(|kind| kind == RoutineKind::Lock).is_some_and(|routine| routine.name == ADDRESS_SPACE)
     }
 
     /// The waiting routine that a thread with this stack is in, of the kinds that `wanted` accepts.
@@ -318,7 +326,7 @@ mod tests {
     const ARENA: Option<&str> = Some("glibc's malloc arena lock");
     const STDIO: Option<&str> = Some("the lock of a stdio stream (FILE)");
     const LOADER: Option<&str> = Some("the dynamic loader's lock");
-    const SPACE: Option<&str> = Some("the address space's lock (mmap, munmap, page faults)");
+    const SPACE: Option<&str> = Some(super::ADDRESS_SPACE);
     const GIL: Option<&str> = Some("Python's global interpreter lock (GIL)");
 
     #[test]

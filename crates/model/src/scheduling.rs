@@ -54,6 +54,17 @@ pub struct Sample {
     pub weight: Nanos,
     /// Of running threads: the data that the instruction before accessed, if that is known.
     pub access: Option<Access>,
+    /// Of running threads: why they were in the kernel; `None` in their own code, and where that is not known.
+    pub in_kernel: Option<InKernel>,
+}
+
+/// Why a running thread was in the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum InKernel {
+    /// It had called it.
+    Call,
+    /// It goes on at the instruction at which it was stopped: by a page fault, or, which takes much less time, an interrupt.
+    Fault,
 }
 
 /// What an instruction did to data in memory.

@@ -179,10 +179,10 @@ impl Images {
                         image.callers.extend(callers);
                     }
                 }
-                kernel::Record::Sample { pid, tid, kind: SampleCode::Running, stack, access, .. } => {
+                kernel::Record::Sample { pid, tid, kind: SampleCode::Running, stack, running, .. } => {
                     self.threads.entry(pid).or_default().insert(tid);
                     *self.found.entry((pid, stack)).or_default() += 1;
-                    if let Some(access) = access {
+                    if let Some(access) = running.access {
                         self.touch((pid, access.address / CACHE_LINE), tid, access.address);
                     }
                 }
@@ -249,11 +249,25 @@ mod tests {
         kernel::exec(&mut words, 1, 7, 1, b"app");
         for (tid, address) in [(7, 0x1000), (8, 0x1008), (7, 0x2000), (7, 0x2008), (8, 0x3000)] {
             let access = Access { address, bytes: 8, code: AccessCode::Write };
-            kernel::running(&mut words, 2, (7, tid), 5, 0, Some(access));
+            kernel::running(
+                &mut words,
+                2,
+                (7, tid),
+                5,
+                0,
+                kernel::Running { access: Some(access), in_kernel: None },
+            );
         }
         // Of another process, whose addresses are other memory.
         let access = Access { address: 0x3000, bytes: 8, code: AccessCode::Write };
-        kernel::running(&mut words, 2, (9, 9), 5, 0, Some(access));
+        kernel::running(
+            &mut words,
+            2,
+            (9, 9),
+            5,
+            0,
+            kernel::Running { access: Some(access), in_kernel: None },
+        );
         let mut images = Images::default();
         images.add(&words);
         let images = images.in_order();

@@ -34,6 +34,9 @@ pub struct Environment {
     /// Pressure stall information for CPUs, `some`, over the run (ns).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pressure_ns: Option<u64>,
+    /// How long a page takes to come and go (ns), measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_fault_ns: Option<u64>,
 }
 
 /// Where a process was allowed to run, and what its control groups gave it.
@@ -60,6 +63,23 @@ pub struct Placement {
     /// The most that was seen in swap (bytes).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_swap: Option<u64>,
+    /// What it used until it was last looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+}
+
+/// What a process used, without its children.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// CPU time in its own code.
+    pub user_ns: u64,
+    /// CPU time in the kernel.
+    pub system_ns: u64,
+    /// Page faults that were answered without a disk.
+    pub faults: u64,
+    /// The most memory that it had at a time (bytes).
+    pub most_memory: u64,
 }
 
 /// A CPU quota.
@@ -142,6 +162,7 @@ impl From<&model::Environment> for Environment {
             }),
             swapped: from.swapped.map(|swapped| (swapped.read, swapped.written)),
             pressure_ns: from.pressure.map(Nanos::get),
+            page_fault_ns: from.page_fault.map(Nanos::get),
         }
     }
 }
@@ -169,6 +190,12 @@ impl From<&model::Placement> for Placement {
             memory_limit_hits: from.memory_limit_hits,
             memory: from.memory.clone(),
             in_swap: from.in_swap,
+            usage: from.usage.map(|usage| Usage {
+                user_ns: usage.user.get(),
+                system_ns: usage.system.get(),
+                faults: usage.faults,
+                most_memory: usage.most_memory,
+            }),
         }
     }
 }
@@ -217,6 +244,7 @@ impl From<&Environment> for model::Environment {
             }),
             swapped: from.swapped.map(|(read, written)| model::Swapped { read, written }),
             pressure: from.pressure_ns.map(Nanos::new),
+            page_fault: from.page_fault_ns.map(Nanos::new),
             is_estimated: false,
         }
     }
@@ -251,6 +279,12 @@ impl From<&Placement> for model::Placement {
             memory_limit_hits: from.memory_limit_hits,
             memory: from.memory.clone(),
             in_swap: from.in_swap,
+            usage: from.usage.map(|usage| model::Usage {
+                user: Nanos::new(usage.user_ns),
+                system: Nanos::new(usage.system_ns),
+                faults: usage.faults,
+                most_memory: usage.most_memory,
+            }),
         }
     }
 }
@@ -278,6 +312,12 @@ mod tests {
                 memory_limit_hits: Some(4),
                 memory: vec![(0, 100), (1, 7)],
                 in_swap: Some(4096),
+                usage: Some(model::Usage {
+                    user: Nanos::new(30),
+                    system: Nanos::new(40),
+                    faults: 50,
+                    most_memory: 60,
+                }),
             }],
             kinds: vec![model::CoreKind { name: "performance".to_owned(), cpus: cpus("0-3") }],
             shared_cores: vec![cpus("0,4")],
@@ -301,6 +341,7 @@ mod tests {
             }),
             swapped: Some(model::Swapped { read: 1, written: 2 }),
             pressure: Some(Nanos::new(8)),
+            page_fault: Some(Nanos::new(700)),
             is_estimated: false,
         };
         for environment in [known, model::Environment::default()] {

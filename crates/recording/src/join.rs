@@ -291,6 +291,7 @@ mod tests {
                 site: None,
                 weight: Nanos::new(5),
                 access: Some(Access { address: 0x2000, bytes: 8, kind: AccessKind::Write }),
+                in_kernel: None,
             });
             member
         };

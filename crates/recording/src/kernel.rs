@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use holdup_model::Left;
 use holdup_trace::kernel::{
-    Access, CoverageCode, Record, SAMPLE_COST, SWITCH_COST, SampleCode, TIMER_COST, WAKING_COST, records,
+    CoverageCode, Record, Running, SAMPLE_COST, SWITCH_COST, SampleCode, TIMER_COST, WAKING_COST, records,
 };
 use holdup_trace::wire::Text;
 
@@ -85,7 +85,7 @@ pub(crate) struct SampleFacts {
     pub stack: u32,
     pub call: u32,
     pub argument: u64,
-    pub access: Option<Access>,
+    pub running: Running,
 }
 
 /// A call stack in an image.
@@ -172,8 +172,8 @@ impl Kernel {
                         .collect();
                     lives.push((time, Life::Exec { pid, image, command }));
                 }
-                Record::Sample { time, tid, kind, weight, stack, call, argument, access, .. } => {
-                    let sample = SampleFacts { time, kind, weight, stack, call, argument, access };
+                Record::Sample { time, tid, kind, weight, stack, call, argument, running, .. } => {
+                    let sample = SampleFacts { time, kind, weight, stack, call, argument, running };
                     kernel.samples.entry(tid).or_default().push(sample);
                 }
                 Record::Stack { id, image, broken, addresses } => {

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::{
-    Access, AccessKind, Block, Call, CpuReading, Doing, Frame, Left, Nanos, ObjectId, ObjectKind, OnCore,
-    Process, Routine, RoutineKind, Sample, Site, SiteId, Thread, ThreadId, Time, Wait, Wake, WakeCount,
+    Access, AccessKind, Block, Call, CpuReading, Doing, Frame, InKernel, Left, Nanos, ObjectId, ObjectKind,
+    OnCore, Process, Routine, RoutineKind, Sample, Site, SiteId, Thread, ThreadId, Time, Wait, Wake,
+    WakeCount,
 };
-use holdup_trace::kernel::{self, AccessCode, NO_CALL, NO_STACK, SampleCode};
+use holdup_trace::kernel::{self, AccessCode, InKernelCode, NO_CALL, NO_STACK, SampleCode};
 
 use crate::clock::Clock;
 use crate::facts::{ImageNames, NamedFrame};
@@ -325,7 +326,11 @@ impl Merge<'_> {
                         (sample.weight as f64 * self.kernel.times_its_weight(sample.time)) as u64,
                     ),
                     // What the injected library accesses is none of the program's data.
-                    access: sample.access.filter(|_| !is_own).map(accessed),
+                    access: sample.running.access.filter(|_| !is_own).map(accessed),
+                    in_kernel: sample.running.in_kernel.map(|code| match code {
+                        InKernelCode::Call => InKernel::Call,
+                        InKernelCode::Fault => InKernel::Fault,
+                    }),
                 });
             }
             process.readings.extend(self.kernel.readings(seen.tid, from, until).iter().map(

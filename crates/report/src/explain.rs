@@ -1,12 +1,15 @@
 //! What each kind of finding, of note about the environment, of hint, and of finding of a simulation means: the pages of `holdup explain`.
 //!
 //! A page is a Markdown file in `docs/explain/`, so that it can be read there too. The table below makes a kind
-//! without a page an error of the compiler.
+//! without a page an error of the compiler. The build script packs the pages together.
 
 mod markdown;
 
 use std::cmp::Reverse;
+use std::io::Read;
+use std::sync::LazyLock;
 
+use flate2::read::GzDecoder;
 use holdup_criticality::{FindingKind, NoteKind};
 use holdup_model::Arrange;
 use holdup_scaling::HintKind;
@@ -28,11 +31,40 @@ enum Subject {
     Component(&'static str),
 }
 
+/// The pages, each as its name and its text, with a zero byte behind either.
+const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/explain.gz"));
+
+/// [`PACKED`], unpacked.
+static UNPACKED: LazyLock<String> = LazyLock::new(|| {
+    let mut text = String::new();
+    GzDecoder::new(PACKED).read_to_string(&mut text).expect("what the build script packed");
+    text
+});
+
+/// The text of a page.
+fn text_of(name: &str) -> &'static str {
+    let mut parts = UNPACKED.split('\0');
+    while let (Some(found), Some(text)) = (parts.next(), parts.next()) {
+        if found == name {
+            return text;
+        }
+    }
+    unreachable!("the build script packs {name}.md, which is there")
+}
+
+/// The name of a page that is there.
+macro_rules! page {
+    ($file:literal) => {{
+        const _: &str = include_str!(concat!("../../../docs/explain/", $file, ".md"));
+        $file
+    }};
+}
+
 /// The table, and a function that does not compile where a kind is not in it.
 macro_rules! pages {
     ($kind:ident, $subjects:ident: $($variant:ident $file:literal,)*) => {
         const $subjects: &[($kind, &str)] =
-            &[$(($kind::$variant, include_str!(concat!("../../../docs/explain/", $file, ".md"))),)*];
+            &[$(($kind::$variant, page!($file)),)*];
         const _: fn($kind) = |kind| match kind {
             $($kind::$variant => (),)*
         };
@@ -53,6 +85,7 @@ pages! { FindingKind, FINDINGS:
     Startup "startup",
     Spin "spin",
     Sharing "sharing",
+    Faults "faults",
     Io "io",
     Sleep "sleep",
     Blocked "blocked",
@@ -97,15 +130,10 @@ pages! { HintKind, HINTS:
 }
 
 /// Findings of `holdup sim`, which has no type of them.
-const SIMULATED: &[(&str, &str)] =
-    &[("false-sharing", include_str!("../../../docs/explain/false-sharing.md"))];
+const SIMULATED: &[&str] = &[page!("false-sharing")];
 
 /// Components of a measured speedup stack that no finding tells of.
-const COMPONENTS: &[(&str, &str)] = &[
-    ("shared-cache", include_str!("../../../docs/explain/shared-cache.md")),
-    ("shared-memory", include_str!("../../../docs/explain/shared-memory.md")),
-    ("extra-work", include_str!("../../../docs/explain/extra-work.md")),
-];
+const COMPONENTS: &[&str] = &[page!("shared-cache"), page!("shared-memory"), page!("extra-work")];
 
 /// Words that are offered in place of one that is no kind.
 const MOST_OFFERED: usize = 3;
@@ -130,13 +158,12 @@ impl Explanation {
         let findings = FINDINGS.iter().filter(|(kind, _)| kind.is_finding());
         let is_told = |kind: NoteKind| findings.clone().any(|(finding, _)| finding.word() == kind.word());
         let notes: Vec<_> = NOTES.iter().filter(|(kind, _)| !is_told(*kind)).collect();
-        let notes = notes.into_iter().map(|&(kind, text)| Explanation { subject: Subject::Note(kind), text });
-        let findings = findings.map(|&(kind, text)| Explanation { subject: Subject::Finding(kind), text });
-        let hints = HINTS.iter().map(|&(kind, text)| Explanation { subject: Subject::Hint(kind), text });
-        let simulated =
-            SIMULATED.iter().map(|&(word, text)| Explanation { subject: Subject::Simulated(word), text });
-        let components =
-            COMPONENTS.iter().map(|&(word, text)| Explanation { subject: Subject::Component(word), text });
+        let page = |subject, name: &str| Explanation { subject, text: text_of(name) };
+        let notes = notes.into_iter().map(move |&(kind, name)| page(Subject::Note(kind), name));
+        let findings = findings.map(move |&(kind, name)| page(Subject::Finding(kind), name));
+        let hints = HINTS.iter().map(move |&(kind, name)| page(Subject::Hint(kind), name));
+        let simulated = SIMULATED.iter().map(move |&word| page(Subject::Simulated(word), word));
+        let components = COMPONENTS.iter().map(move |&word| page(Subject::Component(word), word));
         findings.chain(notes).chain(hints).chain(simulated).chain(components)
     }
 

@@ -294,7 +294,7 @@ pub(crate) struct ThreadTime {
     pub(crate) time_ns: u64,
 }
 
-/// What a finding is about: lock, barrier, imbalance, serial, condition, semaphore, pipeline, queue, join, spin, sharing, quota,
+/// What a finding is about: lock, barrier, imbalance, serial, condition, semaphore, pipeline, queue, join, spin, sharing, faults, quota,
 /// affinity, oversubscription, load, delayed, wakeup, io, sleep, startup, idle, deadlock, hang, blocked, granularity, cache, memory.
 /// More may be added.
 #[derive(Serialize)]

@@ -170,6 +170,7 @@ fn sample() -> impl Strategy<Value = Sample> {
         site,
         weight: Nanos::new(weight),
         access: None,
+        in_kernel: None,
     })
 }
 

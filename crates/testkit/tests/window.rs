@@ -175,6 +175,7 @@ fn a_part_of_a_run_has_the_processes_that_lived_then() {
         site: None,
         weight: Nanos::new(1),
         access: None,
+        in_kernel: None,
     };
     first.samples = [10, 40, 60, 90].map(sample).to_vec();
     let run = Run {

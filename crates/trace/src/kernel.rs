@@ -64,6 +64,25 @@ pub struct Access {
     pub code: AccessCode,
 }
 
+/// Why a running thread was in the kernel when it was seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum InKernelCode {
+    /// It had called it.
+    Call = 5,
+    /// Its code goes on at the instruction at which it was stopped: a page fault, or an interrupt.
+    Fault = 6,
+}
+
+/// What is known of a running thread, beside where it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Running {
+    /// What it had just accessed, if that is known.
+    pub access: Option<Access>,
+    /// Why it was in the kernel; `None` in its own code, and in recordings that do not say.
+    pub in_kernel: Option<InKernelCode>,
+}
+
 /// What the collector can see from a moment on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -175,8 +194,8 @@ pub enum Record<'a> {
         call: u32,
         /// The first argument of the system call: for futexes the address.
         argument: u64,
-        /// For running threads what they had just accessed, if that is known.
-        access: Option<Access>,
+        /// What is known of running threads.
+        running: Running,
     },
     /// A call stack.
     Stack {
@@ -331,11 +350,18 @@ pub fn running(
     (pid, tid): (u32, u32),
     weight: u64,
     stack: u32,
-    access: Option<Access>,
+    running: Running,
 ) {
-    // A running thread is in no call, so that there is room for what it accessed.
+    // Of blocked threads the call stands in these words: in the kernel a running one accesses nothing of its own.
     let head = header(SAMPLE, SampleCode::Running as u8, 6, stack);
-    let kind = access.map_or(0, |access| u64::from(access.code as u8) << 32 | u64::from(access.bytes) << 40);
+    let kind = match running {
+        Running { in_kernel: Some(code), .. } => u64::from(code as u8) << 32,
+        Running { access: Some(access), .. } => {
+            u64::from(access.code as u8) << 32 | u64::from(access.bytes) << 40
+        }
+        Running { access: None, in_kernel: None } => 0,
+    };
+    let access = running.access.filter(|_| running.in_kernel.is_none());
     let address = access.map_or(0, |access| access.address);
     out.extend([head, time, pair(pid, tid), weight, u64::from(NO_CALL) | kind, address]);
 }
@@ -407,16 +433,19 @@ pub fn records(mut words: &[u64]) -> impl Iterator<Item = Record<'_>> {
     })
 }
 
-/// What a running thread accessed, from the words that samples of others have for calls.
-fn access(call: u64, address: u64) -> Option<Access> {
-    let code = match (call >> 32) as u8 {
-        1 => AccessCode::Read,
-        2 => AccessCode::Write,
-        3 => AccessCode::Update,
-        4 => AccessCode::Atomic,
-        _ => return None,
+/// What is known of a running thread, from the words that samples of others have for calls.
+fn running_from(call: u64, address: u64) -> Running {
+    let access = |code| Some(Access { address, bytes: (call >> 40) as u8, code });
+    let (access, in_kernel) = match (call >> 32) as u8 {
+        1 => (access(AccessCode::Read), None),
+        2 => (access(AccessCode::Write), None),
+        3 => (access(AccessCode::Update), None),
+        4 => (access(AccessCode::Atomic), None),
+        5 => (None, Some(InKernelCode::Call)),
+        6 => (None, Some(InKernelCode::Fault)),
+        _ => (None, None),
     };
-    Some(Access { address, bytes: (call >> 40) as u8, code })
+    Running { access, in_kernel }
 }
 
 fn record(head: u64, words: &[u64]) -> Option<Record<'_>> {
@@ -456,7 +485,10 @@ fn record(head: u64, words: &[u64]) -> Option<Record<'_>> {
                 _ => return None,
             };
             let (call, argument) = (word(4)?, word(5)?);
-            let access = access(call, argument).filter(|_| kind == SampleCode::Running);
+            let running = match kind {
+                SampleCode::Running => running_from(call, argument),
+                SampleCode::Blocked | SampleCode::Able => Running::default(),
+            };
             Record::Sample {
                 time: word(1)?,
                 pid,
@@ -465,8 +497,8 @@ fn record(head: u64, words: &[u64]) -> Option<Record<'_>> {
                 weight: word(3)?,
                 stack: small,
                 call: call as u32,
-                argument: if access.is_some() { 0 } else { argument },
-                access,
+                argument: if running.access.is_some() { 0 } else { argument },
+                running,
             }
         }
         STACK => Record::Stack {

@@ -44,6 +44,8 @@ subjects! {
     short_queue
     short_channel
     late_look
+    fresh_buffers
+    fresh_vectors
     io_wait
     semaphore
     serial_phase

@@ -165,12 +165,14 @@ fn findings_and_what_ifs() {
         for finding in &told.diagnosis().findings {
             let Some(gain) = &finding.gain else { continue };
             if gain.expression.is_empty() {
-                // Larger tasks, longer queues, smaller teams, waits in which nobody spins, and cache lines of one's own, are no change of what
-                // was recorded; and the change that makes waits for a stage end sooner may do more than that.
+                // Larger tasks, longer queues, smaller teams, waits in which nobody spins, cache lines of one's own, and memory that is kept,
+                // are no change of what was recorded; and the change that makes waits for a stage end sooner may do more than that.
                 let are_told = match finding.kind {
-                    FindingKind::Tasks | FindingKind::Spin | FindingKind::Sharing | FindingKind::Queue => {
-                        true
-                    }
+                    FindingKind::Tasks
+                    | FindingKind::Spin
+                    | FindingKind::Sharing
+                    | FindingKind::Faults
+                    | FindingKind::Queue => true,
                     FindingKind::Pipeline | FindingKind::Condition => gain.time == finding.cost,
                     FindingKind::Oversubscription => {
                         process.openmp.regions.iter().any(|region| region.size > cores)

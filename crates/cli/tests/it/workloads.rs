@@ -61,6 +61,7 @@ mod first_findings {
         rwlock
         short_queue
         late_look
+        fresh_buffers
         semaphore
         balanced
         go_mutex

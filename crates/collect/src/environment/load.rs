@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use holdup_model::{CpuSet, Load, Nanos, Swapped};
+use holdup_model::{CpuSet, Load, Nanos, Swapped, Usage};
 
 use crate::files::{Files, count, field};
 
@@ -36,8 +36,11 @@ pub(super) struct ProcessTicks {
     pub(super) parent: u32,
     /// True if its main thread ends, or has ended and nobody has waited for it yet.
     pub(super) is_ending: bool,
-    own: u64,
+    user: u64,
+    system: u64,
     children: u64,
+    /// Page faults of the process that were answered without a disk.
+    pub(super) faults: u64,
 }
 
 /// The kernel's `PF_EXITING` (include/linux/sched.h).
@@ -45,7 +48,7 @@ const ENDING: u64 = 4;
 
 impl ProcessTicks {
     /// From `/proc/PID/stat` (proc(5)): after the name in parentheses, which may contain anything, the state, the
-    /// parent, …, as 7th the kernel's flags, and as 12th to 15th the times in user and kernel mode, those of children
+    /// parent, …, as 7th the kernel's flags, as 8th the page faults, and as 12th to 15th the times in user and kernel mode, those of children
     /// last.
     pub(super) fn read(files: &Files<'_>, process: &str) -> Option<ProcessTicks> {
         let text = files.text(&format!("proc/{process}/stat"))?;
@@ -54,14 +57,30 @@ impl ProcessTicks {
         Some(ProcessTicks {
             parent: fields.get(1)?.parse().ok()?,
             is_ending: number(6)? & ENDING != 0,
-            own: number(11)? + number(12)?,
+            faults: number(7)?,
+            user: number(11)?,
+            system: number(12)?,
             children: number(13)? + number(14)?,
         })
     }
 
     /// CPU time of the process and its ended descendants since `earlier`.
     pub(super) fn since(self, earlier: ProcessTicks) -> Nanos {
-        ticks((self.own + self.children).saturating_sub(earlier.own + earlier.children))
+        ticks((self.own() + self.children).saturating_sub(earlier.own() + earlier.children))
+    }
+
+    fn own(self) -> u64 {
+        self.user + self.system
+    }
+
+    /// What the process itself used since `earlier`, where it had so much memory at most (bytes).
+    pub(super) fn usage_since(self, earlier: ProcessTicks, most_memory: u64) -> Usage {
+        Usage {
+            user: ticks(self.user.saturating_sub(earlier.user)),
+            system: ticks(self.system.saturating_sub(earlier.system)),
+            faults: self.faults.saturating_sub(earlier.faults),
+            most_memory,
+        }
     }
 }
 
@@ -136,7 +155,7 @@ pub(super) fn between(
         stolen: ticks(sum.stolen),
         program: (ticks(own_last.children.saturating_sub(own_first.children)) + live.more)
             .saturating_sub(live.less),
-        recorder: ticks(own_last.own.saturating_sub(own_first.own)),
+        recorder: ticks(own_last.own().saturating_sub(own_first.own())),
     })
 }
 

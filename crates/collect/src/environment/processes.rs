@@ -30,6 +30,7 @@ pub(super) struct Seen {
     cpus: BTreeMap<u32, CpuSet>,
     memory: Vec<(u32, u64)>,
     in_swap: Option<u64>,
+    most_memory: Option<u64>,
     /// True if it ran before, and is not ours to wait for.
     is_attached: bool,
     /// Its CPU time before the time that is told of.
@@ -50,6 +51,7 @@ impl Seen {
             cpus: BTreeMap::new(),
             memory: Vec::new(),
             in_swap: None,
+            most_memory: None,
             is_attached,
             before: now.filter(|_| is_attached).unwrap_or_default(),
             last: now,
@@ -86,6 +88,7 @@ impl Seen {
             let Some(status) = files.text(&format!("proc/{pid}/task/{tid}/status")) else { continue };
             resident = resident.or_else(|| kib(&status, "VmRSS"));
             self.in_swap = self.in_swap.max(kib(&status, "VmSwap"));
+            self.most_memory = self.most_memory.max(kib(&status, "VmHWM"));
             let cpus = field(&status, "Cpus_allowed_list").and_then(|list| usable(list, online));
             if let Some(cpus) = cpus
                 && (self.cpus.len() < MOST_REMEMBERED || self.cpus.contains_key(&tid))
@@ -119,6 +122,7 @@ impl Seen {
             memory_limit_hits: groups.memory_limit_hits(&self.groups),
             memory: self.memory.clone(),
             in_swap: self.in_swap,
+            usage: self.last.zip(self.most_memory).map(|(last, most)| last.usage_since(self.before, most)),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use holdup_model::{Nanos, Throttling};
+use holdup_model::{Nanos, Throttling, Usage};
 use tempfile::TempDir;
 
 use super::*;
@@ -61,7 +61,7 @@ impl Fake {
 
     fn thread(&self, tid: u32, cpus: &str) {
         let text = format!(
-            "Name:\tx\nVmRSS:\t  100 kB\nVmSwap:\t  8 kB\nCpus_allowed:\tff\nCpus_allowed_list:\t{cpus}\n"
+            "Name:\tx\nVmHWM:\t  120 kB\nVmRSS:\t  100 kB\nVmSwap:\t  8 kB\nCpus_allowed:\tff\nCpus_allowed_list:\t{cpus}\n"
         );
         self.file(&format!("proc/{PID}/task/{tid}/status"), &text);
     }
@@ -79,8 +79,9 @@ impl Fake {
     /// Ticks in user and kernel mode, and those of children.
     fn times(&self, process: &str, pid: u32, parent: u32, ticks: [u64; 4]) {
         let [user, kernel, children, in_kernel] = ticks;
+        let faults = 9 + user + kernel;
         let text = format!(
-            "{pid} (a) b) S {parent} 1 1 0 -1 4194304 9 0 0 0 {user} {kernel} {children} {in_kernel} 20 0\n"
+            "{pid} (a) b) S {parent} 1 1 0 -1 4194304 {faults} 0 0 0 {user} {kernel} {children} {in_kernel} 20 0\n"
         );
         self.file(&format!("proc/{process}/stat"), &text);
     }
@@ -429,6 +430,18 @@ fn swap_pressure_and_memory_limits() {
     assert_eq!((swapped.read / rustix::param::page_size() as u64, swapped.written), (512, 0));
     assert_eq!(facts.pressure, Some(ms(4)));
     assert_eq!((facts.placements[0].memory_limit_hits, facts.placements[0].in_swap), (Some(8), Some(8192)));
+}
+
+#[test]
+fn what_a_process_itself_used_is_its_own_since_the_beginning() {
+    let fake = Fake::clean();
+    fake.times(&PID.to_string(), PID, OWN + 1, [10, 20, 7, 7]);
+    let mut watch = fake.watch();
+    fake.times(&PID.to_string(), PID, OWN + 1, [15, 60, 70, 70]);
+    watch.look_now([PID]);
+    let usage = Usage { user: ms(50), system: ms(400), faults: 45, most_memory: 120 << 10 };
+    // It was attached to.
+    assert_eq!(watch.facts().placements[0].usage, Some(usage));
 }
 
 #[test]

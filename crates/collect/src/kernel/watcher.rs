@@ -9,7 +9,7 @@ use holdup_kernel::{
     Event, Linux, Lookout, Pid, Processes, Registers, Sight, Switch, Tid, Waited, Waker, Watch, What,
 };
 use holdup_symbols::{Files, StackCopy};
-use holdup_trace::kernel::{self, CoverageCode, NO_CALL, NO_STACK, SampleCode};
+use holdup_trace::kernel::{self, CoverageCode, InKernelCode, NO_CALL, NO_STACK, Running, SampleCode};
 
 use super::STACK_BYTES;
 use super::images::Image;
@@ -281,20 +281,21 @@ impl State {
                 self.thread(pid, tid).moves(leaves && !preempted);
             }
             What::Sample(sample) => {
-                let (stack, access) = match (sample.registers, self.images.get_mut(&pid)) {
+                let (stack, running) = match (sample.registers, self.images.get_mut(&pid)) {
                     (Some(at), Some(image)) => {
                         let (sp, bp) = (at.general[Registers::SP], at.general[Registers::BP]);
                         let copy = StackCopy { ip: at.ip, sp, bp: Some(bp), bytes: sample.stack };
-                        let is_outside = !sample.in_kernel;
+                        let in_kernel = sample.in_kernel.then(|| why_in_kernel(&at));
+                        let is_outside = in_kernel.is_none();
                         let access = is_outside.then(|| image.accessed(at.ip, &at.general)).flatten();
                         let (access, instruction) = access.unzip();
-                        (image.stack(&copy, instruction, &mut self.out), access)
+                        (image.stack(&copy, instruction, &mut self.out), Running { access, in_kernel })
                     }
-                    _ => (NO_STACK, None),
+                    _ => (NO_STACK, Running::default()),
                 };
                 self.cost += kernel::SAMPLE_COST;
                 self.on_core.is_on(event.cpu.0, time);
-                kernel::running(&mut self.out, time, (pid, tid), sample.weight_ns, stack, access);
+                kernel::running(&mut self.out, time, (pid, tid), sample.weight_ns, stack, running);
             }
             What::Fork { pid, tid, parent_pid, parent_tid } => {
                 self.start(time, (pid.0, tid.0), (parent_pid.0, parent_tid.0));
@@ -492,6 +493,12 @@ impl State {
     }
 }
 
+/// Why a thread with these registers is in the kernel. A call leaves the address behind it in RCX (the instruction `syscall`), which is
+/// where the thread goes on.
+fn why_in_kernel(at: &Registers) -> InKernelCode {
+    if at.general[Registers::CX] == at.ip { InKernelCode::Call } else { InKernelCode::Fault }
+}
+
 #[cfg(test)]
 mod tests {
     use holdup_kernel::{Cpu, Sample};
@@ -516,6 +523,14 @@ mod tests {
         state.samples_all = true;
         assert!(taken(&mut state, 8).0 > 0);
         assert_eq!(taken(&mut state, 9), (0, 0));
+    }
+
+    #[test]
+    fn who_is_in_the_kernel_has_called_it_or_was_stopped() {
+        let mut general = [0; 16];
+        general[Registers::CX] = 0x4002;
+        assert_eq!(why_in_kernel(&Registers { ip: 0x4002, general }), InKernelCode::Call);
+        assert_eq!(why_in_kernel(&Registers { ip: 0x4000, general }), InKernelCode::Fault);
     }
 
     #[test]

@@ -295,6 +295,10 @@ pub const TABLES: &[Table] = &[
                 "weight_ns",
                 "Running: the sampling period, in CPU time. Blocked: the time between two looks × threads for each that was looked at",
             ),
+            text(
+                "in_kernel",
+                "Running: why it was in the kernel, `call` or `fault`; empty in its own code, and where that is not known",
+            ),
         ],
         rows: rows::samples,
     },

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use holdup_criticality::{Criticality, Diagnosis};
-use holdup_model::{Doing, MarkerKind, Mode, ObjectId, SiteId, ThreadId, WakeCount};
+use holdup_model::{Doing, InKernel, MarkerKind, Mode, ObjectId, SiteId, ThreadId, WakeCount};
 
 use super::Cell::{self, Flag, Null, Real, Text, Whole};
 use super::Sink;
@@ -287,6 +287,11 @@ pub(super) fn samples(subject: &Subject<'_>, _: Option<&Diagnosis>, sink: &mut S
             Doing::Running => "running",
             Doing::Blocked => "blocked",
         };
+        let in_kernel = match sample.in_kernel {
+            Some(InKernel::Call) => Text("call"),
+            Some(InKernel::Fault) => Text("fault"),
+            None => Null,
+        };
         sink(&[
             index(subject.index),
             index(sample.thread.index()),
@@ -295,6 +300,7 @@ pub(super) fn samples(subject: &Subject<'_>, _: Option<&Diagnosis>, sink: &mut S
             site(sample.site),
             places.text(sample.site),
             Whole(sample.weight.get()),
+            in_kernel,
         ])?;
     }
     Ok(())

@@ -57,6 +57,7 @@ pub(crate) fn look_at(process: &mut Process) {
             site: Some(sites[index / threads % 2]),
             weight: Nanos::new(period),
             access: None,
+            in_kernel: None,
         })
         .collect();
 }

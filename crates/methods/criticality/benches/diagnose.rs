@@ -96,6 +96,7 @@ fn sampled(mut process: Process, samples: usize) -> Process {
             site: Some(stacks[number * 7_919 % stacks.len()]),
             weight: Nanos::new(weight),
             access: None,
+            in_kernel: None,
         })
         .collect();
     process

@@ -12,7 +12,7 @@ use crate::bottle::bottle_graph;
 use crate::chains::chains;
 use crate::criticality::on_core_and_runnable;
 use crate::environment::notes;
-use crate::findings::{BUSY_CORES, Case, Stage, Tasks, findings, herds, keep_what_can_be_won};
+use crate::findings::{BUSY_CORES, Case, Memory, Stage, Tasks, findings, herds, keep_what_can_be_won};
 use crate::holders::Holders;
 use crate::hot::hot_spots;
 use crate::losses::losses;
@@ -92,6 +92,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         tasks: &tasks,
         herds: &herds,
         stages: &stages,
+        memory: Memory::of(run, process),
     };
     let (mut findings, cost_identity) = findings(&case);
     let [criticality, runnable] = on_core_and_runnable(&timeline);

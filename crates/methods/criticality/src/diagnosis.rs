@@ -378,7 +378,7 @@ pub struct Finding {
     /// What can be done.
     pub hint: String,
     /// Thread-time lost to it, divided by the number of working threads; with more of them than cores, less what cores could not
-    /// have done anyway. Of [`FindingKind::Sharing`] it is work that takes too long.
+    /// have done anyway. Of [`FindingKind::is_of_work`] it is work that takes too long.
     pub cost: Nanos,
     /// How much of the critical path it is; `None` where that has no meaning.
     pub on_path: Option<Nanos>,

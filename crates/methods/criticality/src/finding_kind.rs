@@ -61,6 +61,9 @@ kinds! {
     Spin = "spin", "spin", "spinning";
     /// Threads take cache lines from each other. What it costs is the time at accesses to them, which are work.
     Sharing = "sharing", "mem", "passing cache lines";
+    /// Memory that goes back to the kernel, and comes again page by page. What it costs is the time in page faults and in calls that give
+    /// memory back, which are work.
+    Faults = "faults", "mem", "page faults";
     /// A CPU quota of its control groups stops its threads.
     Quota = "quota", "des", "stopped by the quota";
     /// Its threads may use fewer CPUs than there are.
@@ -98,7 +101,7 @@ impl FindingKind {
 
     /// True where what it costs counts as work: it is no part of the lost time.
     pub fn is_of_work(self) -> bool {
-        self == Self::Sharing
+        matches!(self, Self::Sharing | Self::Faults)
     }
 
     /// True for what goes on until the recording ends, whatever else is fixed.

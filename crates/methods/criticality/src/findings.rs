@@ -19,6 +19,7 @@ mod cores;
 mod deadlock;
 mod environment;
 mod executed;
+mod faults;
 mod hang;
 mod held;
 mod herd;
@@ -47,6 +48,7 @@ use holdup_model::{
 };
 use holdup_sections::Working;
 
+pub(crate) use faults::Memory;
 pub(crate) use herd::{Herd, herds};
 pub(crate) use own::mostly_called;
 pub(crate) use spin::Chunks;
@@ -90,6 +92,7 @@ pub(crate) struct Case<'a> {
     pub(crate) herds: &'a BTreeMap<ObjectId, Herd>,
     /// What each thread does, by its number.
     pub(crate) stages: &'a [Stage],
+    pub(crate) memory: Option<Memory>,
 }
 
 impl<'a> Case<'a> {
@@ -268,6 +271,7 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
     own::candidates(case, &mut candidates);
     spin::candidates(case, &mut candidates);
     sharing::candidates(case, &mut candidates);
+    faults::candidates(case, &mut candidates);
     awake::candidates(case, &mut candidates);
     idle::candidates(case, &mut candidates);
     environment::candidates(case, &mut candidates);

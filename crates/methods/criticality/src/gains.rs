@@ -431,9 +431,9 @@ impl Case<'_> {
     /// What fixes a finding, where it is a change that a replay can make.
     fn fix(&self, diagnosis: &Diagnosis, finding: &Finding) -> Option<Fix> {
         use FindingKind::{
-            Affinity, Barrier, Blocked, Condition, Deadlock, Delayed, Hang, Idle, Imbalance, Io, Join, Load,
-            Lock, Oversubscription, Pipeline, Queue, Quota, Semaphore, Serial, Sharing, Sleep, Spin, Startup,
-            Tasks, WakeUp,
+            Affinity, Barrier, Blocked, Condition, Deadlock, Delayed, Faults, Hang, Idle, Imbalance, Io,
+            Join, Load, Lock, Oversubscription, Pipeline, Queue, Quota, Semaphore, Serial, Sharing, Sleep,
+            Spin, Startup, Tasks, WakeUp,
         };
         let name = |object| self.name_of(object);
         let thread = |threads: &[ThreadId]| threads.first().map(|&thread| quoted(&self.sort_name(thread)));
@@ -518,7 +518,7 @@ impl Case<'_> {
             }
             Delayed => (vec![Change::WithoutLoad], "load=0".to_owned()),
             // They are computed.
-            Sharing | Queue => return None,
+            Sharing | Faults | Queue => return None,
             Load | Spin | Startup | Idle | Deadlock | Hang | Blocked => return None,
         };
         Some(Fix { changes, expression })

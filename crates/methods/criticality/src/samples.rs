@@ -5,7 +5,8 @@
 //! not further than [`Sample::reach`]. What it was seen doing then counts for all of that.
 
 use holdup_model::{
-    Access, Doing, Fixed, Nanos, Process, Row, Sample, Site, SiteId, State, ThreadId, Time, Timeline,
+    Access, Doing, Fixed, InKernel, Nanos, Process, Row, Sample, Site, SiteId, State, ThreadId, Time,
+    Timeline,
 };
 
 use crate::criticality::Growth;
@@ -24,6 +25,8 @@ pub(crate) struct Look {
     pub(crate) critical: Fixed,
     /// The data that it had just accessed.
     pub(crate) access: Option<Access>,
+    /// Why it was in the kernel, if it was.
+    pub(crate) in_kernel: Option<InKernel>,
 }
 
 /// The samples of all active threads.
@@ -72,6 +75,7 @@ impl Samples {
                     active,
                     critical,
                     access: sample.access,
+                    in_kernel: sample.in_kernel,
                 });
             }
         }

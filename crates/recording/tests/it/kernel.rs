@@ -162,7 +162,14 @@ fn threads_are_active_while_they_are_on_a_core() {
         kernel::switch(out, 1_600, MAIN, 0, false, false);
         kernel::switch(out, 1_800, WORKER, 1, true, false);
         let access = kernel::Access { address: 0x8010, bytes: 4, code: AccessCode::Update };
-        kernel::running(out, 1_400, WORKER, 100, 2, Some(access));
+        kernel::running(
+            out,
+            1_400,
+            WORKER,
+            100,
+            2,
+            kernel::Running { access: Some(access), in_kernel: None },
+        );
     });
     let [process] = run.processes.as_slice() else { panic!("{} processes", run.processes.len()) };
     assert_eq!((process.pid, process.command.as_slice()), (7, &["./static".to_owned(), "-j".to_owned()][..]));
@@ -187,8 +194,22 @@ fn what_the_injected_library_accessed_is_none_of_the_programs_data() {
     let run = recorded(|out| {
         lives(out);
         kernel::stack(out, 4, 1, false, &[0x80, 0x51]);
-        kernel::running(out, 1_300, WORKER, 100, 2, Some(access));
-        kernel::running(out, 1_400, WORKER, 100, 4, Some(access));
+        kernel::running(
+            out,
+            1_300,
+            WORKER,
+            100,
+            2,
+            kernel::Running { access: Some(access), in_kernel: None },
+        );
+        kernel::running(
+            out,
+            1_400,
+            WORKER,
+            100,
+            4,
+            kernel::Running { access: Some(access), in_kernel: None },
+        );
     });
     let accessed: Vec<bool> = run.processes[0].samples.iter().map(|sample| sample.access.is_some()).collect();
     assert_eq!(accessed, [true, false]);

@@ -28,6 +28,7 @@ fn process() -> Process {
         site: Some(site),
         weight: Nanos::new(1),
         access: None,
+        in_kernel: None,
     });
     process
 }

@@ -259,6 +259,7 @@ fn samples(process: &mut Process, thread: ThreadId, sites: &[SiteId], every: u64
             site: Some(sites[sample as usize % sites.len()]),
             weight: Nanos::new(every),
             access: None,
+            in_kernel: None,
         });
     }
 }

@@ -1,6 +1,8 @@
 //! What the kernel collector writes is read back, and rubbish never does harm.
 
-use holdup_trace::kernel::{self, Access, AccessCode, CoverageCode, NO_CALL, Record, SampleCode};
+use holdup_trace::kernel::{
+    self, Access, AccessCode, CoverageCode, InKernelCode, NO_CALL, Record, Running, SampleCode,
+};
 use holdup_trace::wire::BadRecord;
 use proptest::prelude::*;
 
@@ -12,9 +14,15 @@ fn every_record_is_read_as_it_was_written() {
     kernel::start(&mut words, 6, (7, 8), (9, 10), 11);
     kernel::exit(&mut words, 12, (13, 14));
     kernel::sample(&mut words, 15, (16, 17), SampleCode::Blocked, 18, 19, 20, 21);
-    let accesses = [None, Some(Access { address: u64::MAX - 7, bytes: 64, code: AccessCode::Atomic })];
-    for access in accesses {
-        kernel::running(&mut words, 15, (16, 17), 18, 19, access);
+    let access = Access { address: u64::MAX - 7, bytes: 64, code: AccessCode::Atomic };
+    let kinds = [
+        Running::default(),
+        Running { access: Some(access), in_kernel: None },
+        Running { access: None, in_kernel: Some(InKernelCode::Call) },
+        Running { access: None, in_kernel: Some(InKernelCode::Fault) },
+    ];
+    for kind in kinds {
+        kernel::running(&mut words, 15, (16, 17), 18, 19, kind);
     }
     kernel::stack(&mut words, 22, 23, true, &[24, 25, 26]);
     kernel::waking(&mut words, 27, 28, 29);
@@ -22,7 +30,7 @@ fn every_record_is_read_as_it_was_written() {
     kernel::coverage(&mut words, 35, CoverageCode::BackOff);
     kernel::coverage(&mut words, 36, CoverageCode::BackOffWithSamples);
     kernel::lost(&mut words, 36, 37);
-    let running = |access| Record::Sample {
+    let running = |running| Record::Sample {
         time: 15,
         pid: 16,
         tid: 17,
@@ -31,7 +39,7 @@ fn every_record_is_read_as_it_was_written() {
         stack: 19,
         call: NO_CALL,
         argument: 0,
-        access,
+        running,
     };
     let expected = [
         Record::Switch { time: 1, pid: 2, tid: 3, core: 4, out: true, preempted: true },
@@ -47,10 +55,12 @@ fn every_record_is_read_as_it_was_written() {
             stack: 19,
             call: 20,
             argument: 21,
-            access: None,
+            running: Running::default(),
         },
-        running(accesses[0]),
-        running(accesses[1]),
+        running(kinds[0]),
+        running(kinds[1]),
+        running(kinds[2]),
+        running(kinds[3]),
         Record::Stack { id: 22, image: 23, broken: true, addresses: &[24, 25, 26] },
         Record::Waking { time: 27, tid: 28, by: 29 },
         Record::Reading { time: 30, pid: 31, tid: 32, cpu: 33, delay: 34 },

@@ -214,6 +214,7 @@ mod tests {
                 site: Some(site),
                 weight: Nanos::new(5_000_000),
                 access: None,
+                in_kernel: None,
             }));
         }
         process

@@ -75,6 +75,7 @@ fn clean() -> Environment {
             memory_limit_hits: Some(0),
             memory: Vec::new(),
             in_swap: Some(0),
+            usage: None,
         }],
         frequencies: vec![FrequencyRange {
             cpus: cpus("0-7"),

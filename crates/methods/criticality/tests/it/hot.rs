@@ -37,6 +37,7 @@ fn sample(process: &mut Process, period: u64, at: impl Fn(ThreadId, Time) -> Opt
                     site: at(thread, time),
                     weight,
                     access: None,
+                    in_kernel: None,
                 });
             }
             left -= segment.end.since(time).get();
@@ -201,6 +202,7 @@ fn what_a_sample_stands_for_ends_at_the_one_before_and_skips_waiting() {
         site: Some(site),
         weight: Nanos::new(weight),
         access: None,
+        in_kernel: None,
     };
     // Eight weights: 16 to 30 and 50 to 60; 60 to 65, not further; 72 to 80 of spinning; 80 to 90.
     process.samples =
@@ -585,6 +587,7 @@ fn time_that_is_blocked_on_nothing_known_is_told_by_where() {
                 site: Some(fetch),
                 weight,
                 access: None,
+                in_kernel: None,
             });
         }
     }
@@ -663,7 +666,7 @@ proptest! {
                 doing: if is_running { Doing::Running } else { Doing::Blocked },
                 site: Some(SiteId::new(site)),
                 weight: Nanos::new(weight),
-access: None,
+access: None, in_kernel: None,
             })
             .collect();
         for (index, site) in process.sites.iter_mut().enumerate() {

@@ -3,6 +3,7 @@
 mod criticality;
 mod ends;
 mod environment;
+mod faults;
 mod forked;
 mod gains;
 mod hot;

@@ -315,6 +315,7 @@ fn region_with_tasks(more: u64, making: u64, length: u64, timed: Option<Nanos>, 
             site: Some(site),
             weight: Nanos::new(making * 1_000),
             access: None,
+            in_kernel: None,
         }));
         let [from, time, end] = [begin, now, now + length * 1_000].map(Time::from_nanos);
         process.waits.push(Wait { site: Some(place), ..Wait::granted(second, object, from, time) });

@@ -177,6 +177,7 @@ fn sample(thread: usize, time: Time, site: SiteId) -> Sample {
         doing: Doing::Running,
         weight: ms(1),
         access: None,
+        in_kernel: None,
     }
 }
 

@@ -359,6 +359,7 @@ fn one_spins_on_the_others_core() -> Process {
         site: Some(spin),
         weight: Nanos::new(10 * MS),
         access: None,
+        in_kernel: None,
     });
     process.samples.extend(looks);
     process
@@ -413,6 +414,7 @@ fn who_would_spin_on_lacks_no_core_to_work() {
         site: Some(spin),
         weight: Nanos::new(5 * MS),
         access: None,
+        in_kernel: None,
     });
     process.samples.extend(looks);
     let mut diagnosis = of(process.clone(), 1);
@@ -460,6 +462,7 @@ fn what_others_take_from_a_spinning_thread_is_no_spinning() {
             site,
             weight,
             access: None,
+            in_kernel: None,
         });
     }
     process.waits.push(Wait {
@@ -542,6 +545,7 @@ fn spinning_at_a_barrier_that_is_met_very_often() {
             site: Some(spin),
             weight: Nanos::new(2 * MS),
             access: None,
+            in_kernel: None,
         }));
         let diagnosis = of(process, 2);
         let finding = diagnosis.findings.into_iter().find(|finding| finding.kind == FindingKind::Spin);
@@ -607,7 +611,15 @@ fn chunks_that_take_less_than_to_deal_them_out() {
         for thread in workers {
             let site = (look <= 6).then_some(dealing);
             let (time, weight) = (at(look * 10), Nanos::new(10 * MS));
-            process.samples.push(Sample { thread, time, doing: Doing::Running, site, weight, access: None });
+            process.samples.push(Sample {
+                thread,
+                time,
+                doing: Doing::Running,
+                site,
+                weight,
+                access: None,
+                in_kernel: None,
+            });
         }
     }
     let run = Run { processes: vec![process], cores: 2, ..Run::default() };

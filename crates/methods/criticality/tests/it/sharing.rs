@@ -49,6 +49,7 @@ fn seen(process: &mut Process, thread: u32, site: SiteId, from: u64, until: u64,
             site: Some(site),
             weight: Nanos::new(PERIOD),
             access: Some(access),
+            in_kernel: None,
         });
         time += PERIOD;
     }
@@ -182,6 +183,7 @@ fn who_waits_meanwhile_takes_no_line() {
                 site: Some(site),
                 weight: Nanos::new(PERIOD),
                 access: Some(access(LINE, 8, AccessKind::Update)),
+                in_kernel: None,
             });
         }
     }
@@ -283,6 +285,7 @@ fn threads_that_come_one_after_the_other_are_one() {
                 site: Some(site),
                 weight: Nanos::new(PERIOD),
                 access: Some(access(LINE + own, 8, AccessKind::Update)),
+                in_kernel: None,
             });
         }
     }

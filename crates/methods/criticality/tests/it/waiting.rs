@@ -98,6 +98,7 @@ pub(crate) fn run_at(process: &mut Process, thread: ThreadId, site: SiteId, from
         site: Some(site),
         weight: Nanos::new(MS),
         access: None,
+        in_kernel: None,
     });
     process.samples.extend(samples);
 }
@@ -613,6 +614,7 @@ fn what_the_others_do_is_said_of_idle_workers() {
             site: Some(piece),
             weight: Nanos::new(5 * MS),
             access: None,
+            in_kernel: None,
         }));
     }
     let diagnosis = of(process);

@@ -31,6 +31,7 @@ fn look_at(process: &mut Process, samples: u64, place: SiteId) {
         site: Some(place),
         weight: Nanos::new(wall / samples),
         access: None,
+        in_kernel: None,
     };
     process.samples = (0..samples).map(sample).collect();
     process.covered = vec![(process.start, process.end)];

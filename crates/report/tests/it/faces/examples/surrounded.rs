@@ -77,6 +77,7 @@ pub(crate) fn surrounded() -> (Run, Vec<Diagnosis>) {
             memory_limit_hits: Some(3),
             memory: vec![(0, 900), (1, 100)],
             in_swap: Some(4_096),
+            usage: None,
         }],
         kinds: vec![
             CoreKind { name: "performance".to_owned(), cpus: cpus("0-3") },
@@ -103,6 +104,7 @@ pub(crate) fn surrounded() -> (Run, Vec<Diagnosis>) {
         }),
         swapped: Some(Swapped { read: 8_192, written: 0 }),
         pressure: Some(ms(7_700)),
+        page_fault: None,
     };
     (run, diagnoses)
 }
