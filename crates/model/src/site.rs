@@ -58,7 +58,7 @@ const OPENMP_MODULES: &[&str] = &["libgomp", "libomp", "libiomp"];
 
 /// Folders with the sources of language runtimes. Not all functions of the C++ library that are compiled into a program begin with
 /// `std`, nor do those of Rust's (`<u64>::unchecked_add`).
-const RUNTIME_FILES: &[&str] = &["/include/c++/", "/rustc/", "/rustlib/src/rust/library/"];
+const RUNTIME_FILES: &[&str] = &["/include/c++/", "/rustc/", "/rustlib/src/rust/library/", "/rust/deps/"];
 
 /// Folders in which Cargo keeps the sources of other people's crates, and systems the headers of C and C++ libraries.
 const DEPENDENCY_FILES: &[&str] =
@@ -567,6 +567,11 @@ mod tests {
         assert_eq!(place(&[&frame("absl::Mutex::Lock", "app"), &own]).as_deref(), Some("app::remember"));
         let nameless = Frame { function: None, ..frame("", "libcodec.so.3") };
         assert_eq!(place(&[&nameless, &own]).as_deref(), Some("app::remember"));
+        // What the standard library itself has from others.
+        let vendored =
+            in_file("hashbrown::raw::alloc::inner::do_alloc", "/rust/deps/hashbrown-0.16.1/src/raw/alloc.rs");
+        assert_eq!(place(&[&vendored, &library, &own]).as_deref(), Some("app::remember"));
+        assert_eq!(place(&[&vendored, &table]).as_deref(), Some("<Table<K> as Map>::insert"));
         // A program that was installed from there.
         assert_eq!(place(&[&library, &table]).as_deref(), Some("<Table<K> as Map>::insert"));
         assert_eq!(place(&[&library]).as_deref(), Some("<u64>::unchecked_add"));
