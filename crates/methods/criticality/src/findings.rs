@@ -25,6 +25,7 @@ mod held;
 mod herd;
 mod idle;
 mod lock;
+mod lock_code;
 mod meeting;
 mod own;
 mod serial;

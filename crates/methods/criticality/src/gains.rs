@@ -202,9 +202,13 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
                 finding.notes.insert(0, format!("Once it is fixed, {next} limits the program."));
             }
             let lost = lost_to_a_stage(finding, diagnosis.workers).filter(|&lost| gain.time > lost);
-            finding.gain = Some(match lost {
-                Some(lost) => of_waits(finding.cost, lost, gain.low),
-                None => Gain { capped_by: next, ..gain },
+            finding.gain = Some(match (lost, finding.gain.take()) {
+                (Some(lost), _) => of_waits(finding.cost, lost, gain.low),
+                // What a lock's code takes a replay has from estimates of each part; samples see it.
+                (None, Some(seen)) => {
+                    Gain { low: seen.low.min(gain.low), high: seen.high.max(gain.high), ..seen }
+                }
+                (None, None) => Gain { capped_by: next, ..gain },
             });
         }
     }

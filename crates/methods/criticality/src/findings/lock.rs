@@ -31,9 +31,10 @@ pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>
         candidates.push(Candidate { others, ..candidate });
     }
     for (object, charge) in locks {
-        candidates.push(Candidate::new(FindingKind::Lock, charge.total(), move |case| {
-            describe(case, object, &charge)
-        }));
+        let gain = case.gain_of_lock_code(object, case.working.cost(charge.total().get()));
+        let candidate =
+            Candidate::new(FindingKind::Lock, charge.total(), move |case| describe(case, object, &charge));
+        candidates.push(Candidate { gain, ..candidate });
     }
 }
 

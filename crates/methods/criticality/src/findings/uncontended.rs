@@ -3,24 +3,11 @@
 use std::collections::BTreeMap;
 
 use holdup_model::figures::{grouped, percent, times};
-use holdup_model::{Nanos, ObjectId, Site, SiteId, ThreadId};
+use holdup_model::{Nanos, ObjectId, SiteId, ThreadId};
 
+use super::lock_code::takes_or_releases;
 use super::{Candidate, Case, Description, main_ones, most_first};
 use crate::FindingKind;
-
-/// The functions in which locks are taken and released, without the underscores and marks before the name that glibc gives its own
-/// copies; all that begin so.
-const FUNCTIONS: &[&str] = &[
-    "pthread_mutex_lock",
-    "pthread_mutex_trylock",
-    "pthread_mutex_unlock",
-    "pthread_rwlock_",
-    "pthread_spin_",
-    "omp_set_lock",
-    "omp_unset_lock",
-    "omp_set_nest_lock",
-    "omp_unset_nest_lock",
-];
 
 /// With fewer samples in them nothing is said.
 const FEWEST_SAMPLES: u64 = 20;
@@ -72,16 +59,6 @@ impl Taking {
     fn time(&self) -> Nanos {
         self.threads.values().copied().sum()
     }
-}
-
-/// True if code of this site is in one of the functions.
-fn takes_or_releases(site: &Site) -> bool {
-    let name = site.frames.first().and_then(|frame| frame.function.as_deref());
-    name.is_some_and(|name| {
-        let name = name.trim_start_matches('_');
-        let name = name.strip_prefix("GI_").unwrap_or(name).trim_start_matches('_');
-        FUNCTIONS.iter().any(|function| name.starts_with(function))
-    })
 }
 
 pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {

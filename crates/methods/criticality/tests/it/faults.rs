@@ -1,30 +1,15 @@
 //! Memory that goes back to the kernel and comes again, by what samples in the kernel and the process's own figures say.
 
 use holdup_criticality::{Diagnosis, Finding, FindingKind, diagnose, predict_gains};
-use holdup_model::{
-    Doing, Frame, InKernel, Nanos, Placement, Process, Run, Sample, Site, SiteId, ThreadId, Time, Usage,
-};
+use holdup_model::{Doing, InKernel, Nanos, Placement, Process, Run, Sample, ThreadId, Time, Usage};
 use holdup_testkit::{Op, Script};
+
+use crate::waiting::stack;
 
 const MS: u64 = 1_000_000;
 /// The sampling period.
 const PERIOD: u64 = 5 * MS;
 const MIB: u64 = 1 << 20;
-
-/// A stack of these functions, `name@module`, innermost first.
-fn place(process: &mut Process, functions: &[&str]) -> SiteId {
-    let frame = |named: &&str| {
-        let (function, module) = named.split_once('@').expect("a module");
-        Frame {
-            function: Some(function.to_owned()),
-            file: (module == "app").then(|| "/src/clean.c".to_owned()),
-            line: (module == "app").then_some(7),
-            module: Some(module.to_owned()),
-            ..Frame::default()
-        }
-    };
-    process.add_site(Site { frames: functions.iter().map(frame).collect(), ..Site::default() })
-}
 
 /// What a thread is found at in each period from one time to another (ms).
 type Found<'a> = (u64, u64, Option<InKernel>, &'a [&'a str]);
@@ -41,7 +26,7 @@ fn cleaned_with(found: &[Found<'_>], usage: Option<Usage>, change: impl Fn(&mut 
     script.main_does(&[Op::Start(worker), Op::Work(400 * MS), Op::Join(worker, join)]);
     let mut process = script.play();
     for &(from, until, in_kernel, functions) in found {
-        let site = Some(place(&mut process, functions));
+        let site = Some(stack(&mut process, functions));
         for time in (from * MS + PERIOD..=until * MS).step_by(PERIOD as usize) {
             process.samples.extend([0, 1].map(|thread| Sample {
                 thread: ThreadId::new(thread),
@@ -89,15 +74,15 @@ const ALL: [Found<'_>; 5] = [FILL, COPY, GIVE_BACK, READ, COMPUTE];
 fn memory_that_comes_again_is_found_where_it_is_touched() {
     let diagnosis = cleaned(&ALL, used(4000, 400));
     let finding = faults(&diagnosis).expect("280 of 400 ms");
-    assert_eq!(finding.what, "page faults, mostly in clean_page (clean.c:7)");
+    assert_eq!(finding.what, "page faults, mostly in clean_page (main.c:33)");
     assert_eq!(finding.threads.len(), 2);
     assert_eq!(
         finding.evidence,
         [
             "In 760 ms of CPU time the kernel gave it 1 024 000 pages (3.9 GiB), of which it had 400 MiB at most: what it frees \
              goes back, and comes again page by page.",
-            "Page faults take 480 ms: 83 % in clean_page (clean.c:7), 17 % in keep_page (clean.c:7).",
-            "Calls that map and unmap memory take 80.0 ms: 100 % in drop_page (clean.c:7).",
+            "Page faults take 480 ms: 83 % in clean_page (main.c:33), 17 % in keep_page (main.c:33).",
+            "Calls that map and unmap memory take 80.0 ms: 100 % in drop_page (main.c:33).",
         ]
     );
     assert!(finding.hint.contains("MALLOC_TRIM_THRESHOLD_"), "{}", finding.hint);

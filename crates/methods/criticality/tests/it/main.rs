@@ -7,6 +7,7 @@ mod faults;
 mod forked;
 mod gains;
 mod hot;
+mod lock_code;
 mod openmp;
 mod over_time;
 mod planted;
