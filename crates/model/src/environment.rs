@@ -232,6 +232,11 @@ impl Environment {
         part
     }
 
+    /// What the process with this kernel id used, if that was seen.
+    pub fn usage(&self, pid: u32) -> Option<Usage> {
+        self.placements.iter().find(|placement| placement.pid == pid)?.usage
+    }
+
     /// The placement of the process with this kernel id; of the first one where it was not seen itself.
     pub fn placement(&self, pid: u32) -> Option<&Placement> {
         self.placements.iter().find(|placement| placement.pid == pid).or_else(|| self.placements.first())

@@ -115,7 +115,7 @@ pub(crate) fn recorded_by(run: &Run, process: &Process, look: Look) -> Vec<Line>
 }
 
 /// What could be found, and what could not, in what the collectors saw of a process.
-pub(crate) fn seen(process: &Process) -> (String, String) {
+pub(crate) fn seen(run: &Run, process: &Process) -> (String, String) {
     let by_kernel_alone = process.seen_by.kernel && !process.seen_by.preload;
     let has_samples = !process.samples.is_empty();
     let mut seen = vec![if by_kernel_alone {
@@ -132,6 +132,9 @@ pub(crate) fn seen(process: &Process) -> (String, String) {
     let has_accesses = has_accesses(process);
     if has_accesses {
         seen.push("cache lines that threads share");
+    }
+    if run.environment.usage(process.pid).is_some() {
+        seen.push("page faults");
     }
     unseen.push(if has_accesses { "other use of caches" } else { "caches" });
     (format!("{} and cores", seen.join(", ")), format!("{} and memory", unseen.join(", ")))

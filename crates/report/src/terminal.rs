@@ -52,7 +52,7 @@ pub fn render(run: &Run, diagnoses: &[Diagnosis], look: Look) -> String {
     head.extend(repeated::lines(diagnosis, look));
     head.extend(single_thread(process, diagnosis, look));
     if diagnosis.findings.is_empty() {
-        head.extend(no_findings(process, diagnosis, look));
+        head.extend(no_findings(run, diagnosis, look));
     }
     let mut foot = surroundings::environment(run, diagnosis, look);
     foot.extend(surroundings::recorded_by(run, process, look));
@@ -126,7 +126,7 @@ pub fn render_brief(run: &Run, diagnoses: &[Diagnosis], look: Look) -> String {
             match diagnosis.findings.is_empty() {
                 true if process.threads.len() <= 1 => {}
                 true => {
-                    lines.extend(wrapped(&without_findings(process, diagnosis, look).0, 0, Ink::Strong, look))
+                    lines.extend(wrapped(&without_findings(run, diagnosis, look).0, 0, Ink::Strong, look))
                 }
                 false => lines.extend(findings::brief(diagnosis, BRIEF.saturating_sub(lines.len()), look)),
             }
@@ -319,18 +319,19 @@ fn single_thread(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec<Li
 }
 
 /// The honest sentence where there is no finding.
-fn no_findings(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
-    if process.threads.len() <= 1 {
+fn no_findings(run: &Run, diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
+    if run.processes[diagnosis.process].threads.len() <= 1 {
         return Vec::new();
     }
-    let (verdict, checked) = without_findings(process, diagnosis, look);
+    let (verdict, checked) = without_findings(run, diagnosis, look);
     let mut lines = wrapped(&verdict, 0, Ink::Strong, look);
     lines.extend(wrapped(&checked, 0, Ink::Text, look));
     lines
 }
 
 /// What is said of a process without findings: the verdict, and what it rests on.
-pub(crate) fn without_findings(process: &Process, diagnosis: &Diagnosis, look: Look) -> (String, String) {
+pub(crate) fn without_findings(run: &Run, diagnosis: &Diagnosis, look: Look) -> (String, String) {
+    let process = &run.processes[diagnosis.process];
     let of = match diagnosis.workers {
         0 => String::new(),
         workers => format!(" of {workers}"),
@@ -371,7 +372,7 @@ pub(crate) fn without_findings(process: &Process, diagnosis: &Diagnosis, look: L
         (false, true) => format!("the largest losses are small: {}", losses.join(", ")),
         (false, false) => format!("the largest losses are {}", losses.join(", ")),
     };
-    let (seen, unseen) = surroundings::seen(process);
+    let (seen, unseen) = surroundings::seen(run, process);
     (verdict, format!("Checked: {seen}; {lost}. Not seen from here: {unseen}."))
 }
 

@@ -90,6 +90,7 @@ mod first_findings {
         omp_tasks
         omp_starve
         omp_held
+        omp_tallies
         omp_chunks
         omp_critical
         omp_barriers

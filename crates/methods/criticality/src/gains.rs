@@ -204,10 +204,13 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
             let lost = lost_to_a_stage(finding, diagnosis.workers).filter(|&lost| gain.time > lost);
             finding.gain = Some(match (lost, finding.gain.take()) {
                 (Some(lost), _) => of_waits(finding.cost, lost, gain.low),
-                // What a lock's code takes a replay has from estimates of each part; samples see it.
-                (None, Some(seen)) => {
-                    Gain { low: seen.low.min(gain.low), high: seen.high.max(gain.high), ..seen }
-                }
+                // What a lock's code takes a replay has from estimates of each part, and samples do not see what its data takes.
+                (None, Some(seen)) => Gain {
+                    time: seen.time.max(gain.time),
+                    low: seen.low.min(gain.low),
+                    high: seen.high.max(gain.high),
+                    ..seen
+                },
                 (None, None) => Gain { capped_by: next, ..gain },
             });
         }

@@ -65,7 +65,7 @@ const COMPUTED: [(&[FindingKind], &str); 9] = [
         &[FindingKind::Lock],
         " What taking locks less often gives comes from samples in the functions that take and release them: three quarters of that are \
          likely, half of it to one and a quarter times as much possible, where hardly anybody waits; 0.9 (0.6 to 1.4) of it, and the time \
-         for which threads sleep, where they wait on a core.",
+         for which threads sleep, where they wait on a core and a replay gives less.",
     ),
     (
         &[FindingKind::Pipeline, FindingKind::Condition],
@@ -197,7 +197,7 @@ fn verdict(told: &Told<'_>) -> (String, String) {
             ),
         );
     }
-    let (verdict, checked) = terminal::without_findings(told.process, told.diagnosis, LOOK);
+    let (verdict, checked) = terminal::without_findings(told.run, told.diagnosis, LOOK);
     (sentence(&verdict), sentence(&checked))
 }
 

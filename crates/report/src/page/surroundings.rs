@@ -134,7 +134,7 @@ pub(super) struct Recorded {
 impl Recorded {
     pub(super) fn new(told: &Told<'_>) -> Self {
         let Told { run, process, diagnosis, .. } = *told;
-        let (seen, unseen) = surroundings::seen(process);
+        let (seen, unseen) = surroundings::seen(run, process);
         let cost = match run.cost_range() {
             Some(cost) => format!("{} of the program’s CPU time", percent_range(cost.least, cost.most)),
             None => "not measured".to_owned(),

@@ -40,8 +40,7 @@ pub(crate) struct Memory {
 impl Memory {
     /// Of `process`; `None` where nothing was seen of it.
     pub(crate) fn of(run: &Run, process: &Process) -> Option<Self> {
-        let mut placements = run.environment.placements.iter();
-        let usage = placements.find(|placement| placement.pid == process.pid)?.usage?;
+        let usage = run.environment.usage(process.pid)?;
         let starts_others =
             run.processes.iter().any(|other| other.parent_pid == process.pid && other.pid != process.pid);
         Some(Self { usage, each: run.environment.page_fault, starts_others })

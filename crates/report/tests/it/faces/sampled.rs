@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use holdup_criticality::{HotSpot, Phase};
-use holdup_model::{Access, AccessKind, CpuReading, Left, OnCore, Run, ThreadTimes};
+use holdup_model::{Access, AccessKind, CpuReading, Left, OnCore, Placement, Run, ThreadTimes, Usage};
 use holdup_report::{Look, json, render};
 
 use crate::faces::examples::{self, ms};
@@ -323,6 +323,12 @@ fn what_the_kernel_alone_cannot_see_is_not_said_to_be_checked() {
     let checked = "loops that wait, cache lines that threads share and cores;";
     assert!(shown(&run).contains(checked), "{}", shown(&run));
     assert!(shown(&run).contains("Not seen from here: other use of caches and memory."), "{}", shown(&run));
+    // Where it is known how much memory came.
+    let (pid, usage) = (run.processes[0].pid, Some(Usage::default()));
+    run.environment.placements.push(Placement { pid, usage, ..Placement::default() });
+    let with_faults = "cache lines that threads share, page faults and cores;";
+    assert!(shown(&run).contains(with_faults), "{}", shown(&run));
+    run.environment.placements.pop();
     let kept = run.processes[0].samples.len() / 4;
     run.processes[0].samples.truncate(kept);
     assert!(!shown(&run).contains(checked), "{}", shown(&run));
