@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use holdup_model::{Doing, Nanos, ObjectId, Segment, Site, SiteId, State, cpu_time};
 
-use super::Case;
+use super::{Case, LEAST_SHARE};
 use crate::Gain;
 
 /// The functions in which locks are taken and released, without the underscores and marks before the name that glibc gives its own
@@ -55,7 +55,7 @@ impl Case<'_> {
     /// moment, get it from another core, and give it to one, all of which samples see. `None` if it is not.
     pub(super) fn gain_of_lock_code(&self, lock: ObjectId, cost: Nanos) -> Option<Gain> {
         let busy = self.working.cost((*self.losses.busy.get(&lock)? + self.spun_at(lock)).get());
-        if busy.share_of(cost) < MOSTLY_BUSY {
+        if busy.share_of(cost) < MOSTLY_BUSY || cost.share_of(self.wall()) < LEAST_SHARE {
             return None;
         }
         let functions = self.functions_of(lock);

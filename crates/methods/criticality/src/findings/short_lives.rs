@@ -36,8 +36,10 @@ pub(super) fn started_with(case: &Case<'_>, threads: &[ThreadId]) -> Option<Shor
 pub(super) fn started_by(case: &Case<'_>, is_starter: impl Fn(ThreadId) -> bool) -> Option<ShortLives> {
     let (mut count, mut worked) = (0u64, Nanos::ZERO);
     let mut places: BTreeMap<SiteId, u64> = BTreeMap::new();
-    for (started, times) in case.process.threads.iter().zip(case.times) {
-        if started.parent.is_some_and(&is_starter) {
+    for (index, (started, times)) in case.process.threads.iter().zip(case.times).enumerate() {
+        // A process is more than a thread: that they are short has other reasons, and another remedy.
+        let is_thread = !case.process.is_another(ThreadId::new(index as u32));
+        if is_thread && started.parent.is_some_and(&is_starter) {
             count += 1;
             worked += times.active;
             if let Some(place) = started.created_at {

@@ -147,7 +147,7 @@ fn who_waits_for_the_one_that_it_gave_all_to_has_one_at_work() {
 
 /// Each of a hundred steps starts two threads for so much work (ns), of which the second does another half of it, and joins them; they run
 /// so long (ns) after they were started.
-fn started_for_each_step(length: u64, late: u64) -> Diagnosis {
+fn started_for_each_step(length: u64, late: u64, are_processes: bool) -> Diagnosis {
     let mut script = Script::new();
     let (start, join) = (script.site("step", 10), script.site("step", 12));
     script.wake_up_takes(late);
@@ -159,6 +159,9 @@ fn started_for_each_step(length: u64, late: u64) -> Diagnosis {
     }
     let mut process = script.play();
     process.threads.iter_mut().skip(1).for_each(|thread| thread.created_at = Some(start));
+    if are_processes {
+        process.joined = process.threads[1..].iter().map(|thread| thread.tid).collect();
+    }
     diagnose(&Run { processes: vec![process], cores: 8, ..Run::default() }, 0)
 }
 
@@ -173,7 +176,7 @@ fn that_threads_are_started_for_a_little_work_each_is_said() {
         let finding = diagnosis.findings.iter().find(is_of_kind);
         finding.cloned().unwrap_or_else(|| panic!("{kind:?}: {:?}", diagnosis.findings))
     };
-    let short = started_for_each_step(300_000, 100_000);
+    let short = started_for_each_step(300_000, 100_000, false);
     for kind in [FindingKind::Serial, FindingKind::Imbalance, FindingKind::WakeUp] {
         let finding = find(&short, kind);
         assert!(finding.evidence[1..].iter().any(|evidence| evidence == said), "{finding:?}");
@@ -181,7 +184,12 @@ fn that_threads_are_started_for_a_little_work_each_is_said() {
     }
     let woken = find(&short, FindingKind::WakeUp);
     assert_eq!(woken.what, "wake-ups of threads that are started over and over in step (main.c:10)");
-    let long = started_for_each_step(3_000_000, 200_000);
+    let long = started_for_each_step(3_000_000, 200_000, false);
     assert!(long.findings.iter().all(|finding| !finding.hint.starts_with("Keep the threads")), "{long:?}");
     assert!(find(&long, FindingKind::WakeUp).what.starts_with("wake-ups"));
+    let processes = started_for_each_step(300_000, 100_000, true);
+    assert!(
+        processes.findings.iter().all(|finding| !finding.hint.starts_with("Keep the threads")),
+        "{processes:?}"
+    );
 }
