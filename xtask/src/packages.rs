@@ -113,6 +113,8 @@ fn has_candidate(package: &str) -> bool {
 fn apt_get(arguments: &[&str]) -> Result<()> {
     let status = Command::new("apt-get")
         .env("DEBIAN_FRONTEND", "noninteractive")
+        // A fresh machine updates itself meanwhile.
+        .args(["-o", "DPkg::Lock::Timeout=600"])
         .args(arguments)
         .stdin(Stdio::null())
         .status()
