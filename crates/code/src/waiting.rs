@@ -152,11 +152,13 @@ fn waits(
         state.value(effect.addresses).sources() & changes.following == 0
             && (has_hint || changes.exchange_is_constant(effect, state))
     };
-    // What decides on the way must not be what an iteration before left: else it is a step of something, taken now and then.
+    // What decides on the way must not be what an iteration before left: else it is a step of something, taken now and then. What it
+    // read for the next one, where that always is, others can change as what is read at once.
     let is_steady = |(address, state): (&u64, &State)| {
         let instruction = &body.instructions[address];
         let decides = instruction.flow_control() == FlowControl::ConditionalBranch;
-        !decides || state.value(of_flags(instruction.rflags_read())).sources() & changes.changed == 0
+        let left = changes.changed & !changes.anew;
+        !decides || state.value(of_flags(instruction.rflags_read())).sources() & left == 0
     };
     let is_wait = gets_nowhere && flow.before.iter().all(is_in_place);
     let is_whole = !body.is_part || is_limited || flow.before.iter().all(is_steady);
@@ -189,6 +191,8 @@ fn ends_by_others_or_a_count(body: &Body, flow: &Flow, changes: &Changes) -> boo
 struct Changes {
     /// Places that have something else at the end.
     changed: Places,
+    /// Places that have what was read from memory at an address that does not change.
+    anew: Places,
     /// Places that have something new, though perhaps the same in each iteration.
     varying: Places,
     /// Places whose contents depend on what they had an iteration before: counters, pointers that move on, sums.
@@ -211,6 +215,11 @@ impl Changes {
                 if changed & place == 0 { 0 } else { (value.from | (value.same & !place)) & changed }
             })
             .collect();
+        let anew: Places = all()
+            .filter(|(index, place)| changed & place != 0 && direct[*index] == 0)
+            .filter(|(_, place)| end.value(*place).is_fresh)
+            .map(|(_, place)| place)
+            .sum();
         let mut sources = direct.clone();
         let mut is_complete = false;
         while !is_complete {
@@ -238,7 +247,7 @@ impl Changes {
             .filter(|(_, place)| end.value(*place).sources() != 0 || end.value(*place).is_fresh)
             .map(|(_, place)| place)
             .sum();
-        Self { changed, varying, progressing, following, only_count }
+        Self { changed, anew, varying, progressing, following, only_count }
     }
 
     /// Whether an exchange, if this is one, stores and expects the same in each iteration.

@@ -238,6 +238,47 @@ fn a_wait_at_the_beginning_of_a_loop_that_works() {
     }
 }
 
+/// `for (…) { while (!queue.put(data + i, batch)) {} }` in a lambda, as gcc compiles it: there is no room, so it looks again, and reads how
+/// much it has to put for the next look at the end of each.
+#[test]
+fn what_a_look_reads_for_the_next_one_others_can_change_too() {
+    let bytes = [
+        0x49, 0x8b, 0x40, 0x08, // again: mov rax, [r8 + 8]
+        0x48, 0x8b, 0x48, 0x20, // mov rcx, [rax + 0x20]
+        0x48, 0x2b, 0x48, 0x18, // sub rcx, [rax + 0x18]
+        0x48, 0x8b, 0x50, 0x08, // mov rdx, [rax + 8]
+        0x48, 0x29, 0xf2, // sub rdx, rsi
+        0x48, 0x39, 0xd1, // cmp rcx, rdx
+        0x72, 0x09, // jb to the work
+        0x49, 0x8b, 0x40, 0x10, // mov rax, [r8 + 0x10]
+        0x0f, 0xb7, 0x30, // movzx esi, word [rax]
+        0xeb, 0xdf, // jmp again
+        0x48, 0x89, 0x4f, 0x40, // work: mov [rdi + 0x40], rcx
+        0x48, 0x87, 0x70, 0x20, // xchg [rax + 0x20], rsi
+        0x49, 0x01, 0xf2, // add r10, rsi
+        0x4d, 0x3b, 0x10, // cmp r10, [r8]
+        0x72, 0xcf, // jb again
+        0xc3,
+    ];
+    let code = Code { start: 0x1000, bytes: &bytes };
+    let seen = |ip: u64| if ip < 0x1021 { 100 } else { 1 };
+    for ip in [0x1000, 0x1008, 0x1010, 0x1016, 0x1018, 0x101c] {
+        assert!(waiting_loop(&code, ip, &|_| None, &seen).is_some(), "{ip:#x}");
+        assert_eq!(waiting_loop(&code, ip, &|_| None, &|_| 1000), None, "the other way is gone as often");
+    }
+    for ip in [0x1021, 0x1025, 0x102c] {
+        assert_eq!(waiting_loop(&code, ip, &|_| None, &seen), None, "{ip:#x}");
+    }
+    // What is put there for the next look, but is not read, is a step of something: `mov esi, 7` in place of the MOVZX and the MOV.
+    let mut steps = bytes;
+    steps[0x18..0x1f].copy_from_slice(&[0xbe, 7, 0, 0, 0, 0x66, 0x90]);
+    assert_eq!(waiting_loop(&Code { bytes: &steps, ..code }, 0x1008, &|_| None, &seen), None);
+    // And so is what is read from where the look before ended: `mov r8, [r8 + 0x10]`.
+    let mut chases = bytes;
+    chases[0x18..0x1c].copy_from_slice(&[0x4d, 0x8b, 0x40, 0x10]);
+    assert_eq!(waiting_loop(&Code { bytes: &chases, ..code }, 0x1008, &|_| None, &seen), None);
+}
+
 /// `for (…) { while (load(&lock) || swap(&lock, 1)) PAUSE; … }` as gcc compiles it at -O2: to try again and to come for the next
 /// round are two ways to the same first instruction.
 #[test]

@@ -1,5 +1,6 @@
 //! Threads that wait on a core: in loops of the program, and in routines of runtimes.
 
+mod each_other;
 mod regions;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +32,8 @@ enum Loop {
     /// A runtime searches for work, wherever it was called.
     Search(&'static str),
     At(SiteId),
+    /// Loops of the program in which threads wait for each other.
+    EachOther,
 }
 
 #[derive(Default)]
@@ -67,8 +70,9 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
             }
         }
     }
+    each_other::join(case, &mut loops);
     let all = case.losses.spun();
-    for spinning in loops.into_values() {
+    for (key, spinning) in loops {
         let taken = part(case.losses.taken_by_spinning, spinning.time(), all);
         let lost = spinning.time() + taken;
         let kind = match spinning.routine {
@@ -79,7 +83,10 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
         let may_be = kind == FindingKind::Spin && may_be_shared_out(case, &spinning, lost, taken);
         let seen = may_be.then(|| meanwhile(case, &spinning));
         let alone = seen.as_ref().and_then(|seen| seen.only.as_ref()).map(|only| only.share);
-        let mut candidate = Candidate::new(kind, lost, move |case| describe(case, &spinning, taken, seen));
+        let mut candidate = Candidate::new(kind, lost, move |case| match key {
+            Loop::EachOther => each_other::described(case, &spinning, describe(case, &spinning, taken, seen)),
+            _ => describe(case, &spinning, taken, seen),
+        });
         candidate.gain = alone.map(|share| shared_out(case, lost, share));
         candidates.push(candidate);
     }
@@ -360,6 +367,8 @@ impl Chunks {
 struct Meanwhile {
     evidence: Vec<String>,
     only: Option<Only>,
+    /// For this share of the spinning nobody was at work.
+    nobody: f64,
 }
 
 /// What is done alone while others spin.
@@ -414,7 +423,8 @@ fn meanwhile(case: &Case<'_>, spinning: &Spinning) -> Meanwhile {
     if one_alone.share_of(all) < MOSTLY {
         let is_nobody = nobody.share_of(all) >= MOSTLY;
         let sentence = || format!("For {} of that, no thread is at work.", percent(nobody.share_of(all)));
-        return Meanwhile { evidence: is_nobody.then(sentence).into_iter().collect(), only: None };
+        let evidence = is_nobody.then(sentence).into_iter().collect();
+        return Meanwhile { evidence, only: None, nobody: nobody.share_of(all) };
     }
     let times: BTreeMap<ThreadId, Nanos> = alone.iter().map(|(thread, (time, _))| (*thread, *time)).collect();
     let most = most_first(&times).first().copied().filter(|(_, time)| time.share_of(all) >= MOSTLY);
@@ -434,5 +444,6 @@ fn meanwhile(case: &Case<'_>, spinning: &Spinning) -> Meanwhile {
     // Who searches for work waits for whoever has some; what a loop of the program waits for may be something else.
     let is_search = spinning.routine.is_some_and(|routine| routine.seeks_work);
     let only = executed.filter(|_| thread.is_some() || is_search);
-    Meanwhile { evidence, only: only.map(|executed| Only { thread, executed, share }) }
+    let only = only.map(|executed| Only { thread, executed, share });
+    Meanwhile { evidence, only, nobody: nobody.share_of(all) }
 }

@@ -11,7 +11,7 @@ use crate::{Diagnosis, Finding, FindingKind, Gain, NobodyCause};
 
 /// Threads with work are kept from all cores for at least this share of the time, if that is said.
 const LEAST_KEPT: f64 = 0.03;
-/// Fewer samples say too little of how much is work.
+/// Fewer samples of work and of loops together say too little of how much is work.
 const LEAST_SAMPLES: f64 = 20.0;
 /// Cores are busy from this share of their time on.
 const BUSY: f64 = 0.85;
@@ -137,34 +137,42 @@ impl Work {
     fn of(process: &Process, cores: Cores) -> Option<Work> {
         let waits: Vec<bool> = process.sites.iter().map(Site::waits_on_a_core).collect();
         let mut seen = vec![(0.0, 0.0, 0.0); process.threads.len()];
+        let mut taken = 0.0;
         for sample in process.samples.iter().filter(|sample| sample.doing == Doing::Running) {
             let (samples, time, working) = &mut seen[sample.thread.index()];
             let weight = sample.weight.get() as f64;
             let works = !sample.site.is_some_and(|site| waits[site.index()]);
             *time += weight;
+            taken += 1.0;
             (*samples, *working) =
                 if works { (*samples + 1.0, *working + weight) } else { (*samples, *working) };
         }
         let working: f64 = seen.iter().map(|seen| seen.2).sum();
-        let samples: f64 = seen.iter().map(|seen| seen.0).sum();
         let sampled: f64 = seen.iter().map(|seen| seen.1).sum();
-        if samples < LEAST_SAMPLES || sampled <= 0.0 {
+        if taken < LEAST_SAMPLES || sampled <= 0.0 {
             return None;
         }
+        // Where no sample found work, there is up to about three times as much as one stands for.
+        let samples = seen.iter().map(|seen| seen.0).sum::<f64>().max(1.0);
+        let working = working.max(sampled / taken);
         // Samples are of CPU time, of which all is known.
         let scale = cores.used * cores.wall / sampled;
         let most = seen.iter().map(|seen| seen.2).fold(0.0, f64::max);
-        let mut workers: Vec<(f64, f64)> =
-            seen.iter().map(|seen| (seen.2, seen.0)).filter(|seen| seen.0 >= HELPERS * most).collect();
+        let mut workers: Vec<(f64, f64)> = seen
+            .iter()
+            .map(|seen| (seen.2, seen.0))
+            .filter(|seen| seen.0 > 0.0 && seen.0 >= HELPERS * most)
+            .collect();
         workers.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        let (median, last) = (workers[workers.len() / 2].0, workers[workers.len() - 1]);
+        let (median, last) =
+            workers.last().map_or_else(|| (0.0, (0.0, 1.0)), |last| (workers[workers.len() / 2].0, *last));
         // As many samples of equal threads differ by as much.
         let by_chance = 2.0 * last.0 / last.1.max(1.0).sqrt();
         let spun = 1.0 - working / sampled;
         Some(Work {
             all: working * scale,
             alone: (last.0 - median - by_chance).max(0.0) * scale,
-            threads: workers.len() as f64,
+            threads: workers.len().max(1) as f64,
             cores,
             error: 2.0 * (spun / samples).sqrt(),
         })
@@ -256,6 +264,18 @@ mod tests {
     }
 
     #[test]
+    fn where_hardly_a_sample_is_of_work_nearly_all_is_saved() {
+        // 15 of 600 ms are work, on one core after the other.
+        let [_, asleep] = saved(&[(1, 79); 3], two(600.0)).expect("enough samples");
+        assert!((ms(&asleep) - 590.0).abs() < 0.01, "{asleep:?}");
+        assert!(asleep.high.get() as f64 <= 600e6 && asleep.low.get() as f64 >= 575e6, "{asleep:?}");
+        // None is: that is one at most, and may be three.
+        let [_, asleep] = saved(&[(0, 80); 3], two(600.0)).expect("enough samples");
+        assert!((ms(&asleep) - 595.0).abs() < 0.01, "{asleep:?}");
+        assert!((583e6..587e6).contains(&(asleep.low.get() as f64)), "{asleep:?}");
+    }
+
+    #[test]
     fn no_thread_can_do_what_one_of_another_sort_does() {
         let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(1));
         for name in ["main", "reader", "reader", "writer"] {
@@ -273,7 +293,7 @@ mod tests {
         let cores = Cores { used: 1.0, others: 0.5, ..two(1200.0) };
         let [fewer, _] = saved(&[(36, 24); 4], cores).expect("enough samples");
         assert_eq!(ms(&fewer), 480.0);
-        assert_eq!(saved(&[(2, 9); 9], two(600.0)).map(|_| ()), None, "too few samples");
+        assert_eq!(saved(&[(1, 1); 9], two(600.0)).map(|_| ()), None, "too few samples");
         let work = Work::of(&process(&[(36, 24); 4]), two(600.0)).expect("enough samples");
         let gain = work.saved(&Kept { all: 4e8, own: 3e8 }, work.by_fewer_threads());
         assert_eq!((ms(&gain), gain.low, gain.high), (300.0, gain.time, gain.time), "that nobody had a core");

@@ -4,6 +4,7 @@ mod criticality;
 mod ends;
 mod environment;
 mod faults;
+mod for_each_other;
 mod forked;
 mod gains;
 mod hot;
