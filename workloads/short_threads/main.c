@@ -58,7 +58,7 @@ NAMED static void run_steps(void)
 int main(int argc, char **argv)
 {
     threads = argument(argc, argv, 1, 2);
-    steps = STEPS * argument(argc, argv, 2, 30);
+    steps = STEPS * argument(argc, argv, 2, 10);
     bands = calloc((size_t)threads, sizeof *bands);
     if (bands == NULL)
         check(errno, "calloc");

@@ -31,8 +31,44 @@ struct Told {
     report: Value,
 }
 
-/// All kept recordings in which there is a process.
-fn all() -> impl Iterator<Item = Told> {
+/// What is found in a recording is compared everywhere at once: finding it takes longer. Each test has every third recording.
+const PARTS: usize = 3;
+
+fn compared(part: usize) {
+    let stage = stage::Stage::new();
+    let mut rows_of_pages = 0;
+    for told in all(part) {
+        report_and_tables(&told, &stage);
+        findings_and_what_ifs(&told);
+        report_and_what_compares(&told);
+        rows_of_pages += shown::report_and_page(&told);
+        if told.run.processes.len() == 1 {
+            report_and_folded_stacks(&told);
+            shown::report_and_speedscope(&told);
+            shown::report_and_firefox(&told);
+            shown::report_and_perfetto(&told);
+        }
+    }
+    assert!(rows_of_pages > 100, "{rows_of_pages}");
+}
+
+#[test]
+fn the_first_and_each_third_behind_it() {
+    compared(0);
+}
+
+#[test]
+fn the_second_and_each_third_behind_it() {
+    compared(1);
+}
+
+#[test]
+fn the_third_and_each_third_behind_it() {
+    compared(2);
+}
+
+/// A part of the kept recordings in which there is a process.
+fn all(part: usize) -> impl Iterator<Item = Told> {
     let mut paths: Vec<PathBuf> = fs::read_dir(stage::golden::recordings())
         .expect("kept recordings")
         .flatten()
@@ -40,7 +76,7 @@ fn all() -> impl Iterator<Item = Told> {
         .filter(|path| path.extension().is_some_and(|ending| ending == "holdup"))
         .collect();
     paths.sort();
-    paths.into_iter().filter_map(|path| {
+    paths.into_iter().skip(part).step_by(PARTS).filter_map(|path| {
         let (recording, warnings) = Recording::open(&path).ok()?;
         let run = recording.run_from(&warnings, Sources::ALL);
         let first = *run.busiest_first().first()?;
@@ -93,132 +129,116 @@ const STATES: [(&str, &str); 6] = [
     ("descheduled", "descheduled_ns"),
 ];
 
-#[test]
-fn report_and_tables() {
-    let stage = stage::Stage::new();
-    for told in all() {
-        let tables = told.tables(stage.directory());
-        let mut times: BTreeMap<(String, String), u64> = BTreeMap::new();
-        for row in tables("segments") {
-            let length = whole(&row["length_ns"]).expect("a length");
-            *times.entry((row["thread"].clone(), row["state"].clone())).or_default() += length;
+fn report_and_tables(told: &Told, stage: &stage::Stage) {
+    let tables = told.tables(stage.directory());
+    let mut times: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for row in tables("segments") {
+        let length = whole(&row["length_ns"]).expect("a length");
+        *times.entry((row["thread"].clone(), row["state"].clone())).or_default() += length;
+    }
+    for thread in told.report["criticality"]["threads"].as_array().expect("threads") {
+        for (state, member) in STATES {
+            let key = (thread["thread"].to_string(), state.to_owned());
+            let in_table = times.get(&key).copied().unwrap_or(0);
+            assert_eq!(field(thread, member), Some(in_table), "{}: {key:?}", told.name);
         }
-        for thread in told.report["criticality"]["threads"].as_array().expect("threads") {
-            for (state, member) in STATES {
-                let key = (thread["thread"].to_string(), state.to_owned());
-                let in_table = times.get(&key).copied().unwrap_or(0);
-                assert_eq!(field(thread, member), Some(in_table), "{}: {key:?}", told.name);
-            }
+    }
+    let (findings, rows) = (told.report["findings"].as_array().expect("findings"), tables("findings"));
+    assert_eq!(findings.len(), rows.len(), "{}", told.name);
+    for (finding, row) in findings.iter().zip(rows) {
+        assert_eq!(field(finding, "cost_ns"), whole(&row["cost_ns"]), "{}", told.name);
+        let gain = &finding["gain"];
+        for (member, column) in [("ns", "gain_ns"), ("low_ns", "gain_low_ns"), ("high_ns", "gain_high_ns")] {
+            assert_eq!(field(gain, member), whole(&row[column]), "{}: {column}", told.name);
         }
-        let (findings, rows) = (told.report["findings"].as_array().expect("findings"), tables("findings"));
-        assert_eq!(findings.len(), rows.len(), "{}", told.name);
-        for (finding, row) in findings.iter().zip(rows) {
-            assert_eq!(field(finding, "cost_ns"), whole(&row["cost_ns"]), "{}", told.name);
-            let gain = &finding["gain"];
-            for (member, column) in
-                [("ns", "gain_ns"), ("low_ns", "gain_low_ns"), ("high_ns", "gain_high_ns")]
-            {
-                assert_eq!(field(gain, member), whole(&row[column]), "{}: {column}", told.name);
-            }
-        }
-        let costs: BTreeMap<Option<u64>, Option<u64>> =
-            tables("objects").iter().map(|row| (whole(&row["object"]), whole(&row["cost_ns"]))).collect();
-        for object in told.report["objects"].as_array().expect("objects") {
-            let in_table = costs[&field(object, "object")].unwrap_or(0);
-            assert_eq!(field(object, "cost_ns"), Some(in_table), "{}: {object}", told.name);
-        }
+    }
+    let costs: BTreeMap<Option<u64>, Option<u64>> =
+        tables("objects").iter().map(|row| (whole(&row["object"]), whole(&row["cost_ns"]))).collect();
+    for object in told.report["objects"].as_array().expect("objects") {
+        let in_table = costs[&field(object, "object")].unwrap_or(0);
+        assert_eq!(field(object, "cost_ns"), Some(in_table), "{}: {object}", told.name);
     }
 }
 
 /// Criticality and active time of folded stacks are those of the report; each line is a whole number of nanoseconds, and
 /// loses less than one.
-#[test]
-fn report_and_folded_stacks() {
-    for told in all().filter(|told| told.run.processes.len() == 1) {
-        let sum = |weight| -> (u64, u64) {
-            let mut text = Vec::new();
-            holdup_export::folded(&told.run, weight, &mut text).expect("stacks");
-            let text = String::from_utf8(text).expect("UTF-8");
-            let amounts = text.lines().filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok());
-            amounts.fold((0, 0), |(sum, lines), amount| (sum + amount, lines + 1))
-        };
-        let (critical, lines) = sum(Weight::Critical);
-        let whole: f64 = told.diagnosis().criticality.threads.iter().sum();
-        assert!((whole - critical as f64).abs() <= lines as f64 + 1.0, "{}: {critical} {whole}", told.name);
-    }
+fn report_and_folded_stacks(told: &Told) {
+    let sum = |weight| -> (u64, u64) {
+        let mut text = Vec::new();
+        holdup_export::folded(&told.run, weight, &mut text).expect("stacks");
+        let text = String::from_utf8(text).expect("UTF-8");
+        let amounts = text.lines().filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok());
+        amounts.fold((0, 0), |(sum, lines), amount| (sum + amount, lines + 1))
+    };
+    let (critical, lines) = sum(Weight::Critical);
+    let whole: f64 = told.diagnosis().criticality.threads.iter().sum();
+    assert!((whole - critical as f64).abs() <= lines as f64 + 1.0, "{}: {critical} {whole}", told.name);
 }
 
 /// What a finding says that fixing it saves is what `holdup whatif` says of the expression that it offers.
-#[test]
-fn findings_and_what_ifs() {
-    for told in all() {
-        let process = &told.run.processes[told.diagnosis().process];
-        let timeline = Timeline::build(process);
-        let cores = told.run.effective_cores_of(process);
-        let Ok(replayer) = Replayer::of(process, &timeline, cores) else { continue };
-        let what_if = told.diagnosis().what_if.as_ref();
-        assert_eq!(what_if.map(|what_if| what_if.replayed), Some(replayer.replayed()), "{}", told.name);
-        let spins_by_no_replay = |finding: &Finding| {
-            let gain = finding.gain.as_ref();
-            finding.kind == FindingKind::Spin && gain.is_some_and(|gain| gain.expression.is_empty())
-        };
-        for finding in &told.diagnosis().findings {
-            let Some(gain) = &finding.gain else { continue };
-            if gain.expression.is_empty() {
-                // Larger tasks, longer queues, smaller teams, waits in which nobody spins, cache lines of one's own, and memory that is kept,
-                // are no change of what was recorded; and the change that makes waits for a stage end sooner may do more than that.
-                let are_told = match finding.kind {
-                    FindingKind::Tasks
-                    | FindingKind::Spin
-                    | FindingKind::Sharing
-                    | FindingKind::Faults
-                    | FindingKind::Queue => true,
-                    FindingKind::Pipeline | FindingKind::Condition => gain.time == finding.cost,
-                    FindingKind::Oversubscription => {
-                        process.openmp.regions.iter().any(|region| region.size > cores)
-                            || told.diagnosis().findings.iter().any(spins_by_no_replay)
-                    }
-                    _ => false,
-                };
-                assert!(are_told, "{}: {}", told.name, finding.what);
-                continue;
-            }
-            let points = parse(&gain.expression, process)
-                .unwrap_or_else(|error| panic!("{}: {}: {error}", told.name, gain.expression));
-            let prediction = replayer.predict(&points[0].changes).expect("a replay that ends");
-            let again = prediction.gain(process.wall()).map(|gain| Nanos::new(gain.max(0) as u64));
-            assert_eq!([gain.time, gain.low, gain.high], again, "{}: {}", told.name, gain.expression);
+fn findings_and_what_ifs(told: &Told) {
+    let process = &told.run.processes[told.diagnosis().process];
+    let timeline = Timeline::build(process);
+    let cores = told.run.effective_cores_of(process);
+    let Ok(replayer) = Replayer::of(process, &timeline, cores) else { return };
+    let what_if = told.diagnosis().what_if.as_ref();
+    assert_eq!(what_if.map(|what_if| what_if.replayed), Some(replayer.replayed()), "{}", told.name);
+    let spins_by_no_replay = |finding: &Finding| {
+        let gain = finding.gain.as_ref();
+        finding.kind == FindingKind::Spin && gain.is_some_and(|gain| gain.expression.is_empty())
+    };
+    for finding in &told.diagnosis().findings {
+        let Some(gain) = &finding.gain else { continue };
+        if gain.expression.is_empty() {
+            // Larger tasks, longer queues, smaller teams, waits in which nobody spins, cache lines of one's own, and memory that is kept,
+            // are no change of what was recorded; and the change that makes waits for a stage end sooner may do more than that.
+            let are_told = match finding.kind {
+                FindingKind::Tasks
+                | FindingKind::Spin
+                | FindingKind::Sharing
+                | FindingKind::Faults
+                | FindingKind::Queue => true,
+                FindingKind::Pipeline | FindingKind::Condition => gain.time == finding.cost,
+                FindingKind::Oversubscription => {
+                    process.openmp.regions.iter().any(|region| region.size > cores)
+                        || told.diagnosis().findings.iter().any(spins_by_no_replay)
+                }
+                _ => false,
+            };
+            assert!(are_told, "{}: {}", told.name, finding.what);
+            continue;
         }
+        let points = parse(&gain.expression, process)
+            .unwrap_or_else(|error| panic!("{}: {}: {error}", told.name, gain.expression));
+        let prediction = replayer.predict(&points[0].changes).expect("a replay that ends");
+        let again = prediction.gain(process.wall()).map(|gain| Nanos::new(gain.max(0) as u64));
+        assert_eq!([gain.time, gain.low, gain.high], again, "{}: {}", told.name, gain.expression);
     }
 }
 
 /// Budgets, comparisons and scaling have the wall times, costs and parts of the report.
-#[test]
-fn report_and_what_compares() {
-    for told in all() {
-        let diagnosis = told.diagnosis();
-        let ledger = || Ledger::of(&told.run, diagnosis);
-        let process = &told.report["process"];
-        assert_eq!(field(process, "wall_ns"), Some(diagnosis.wall.get()), "{}", told.name);
+fn report_and_what_compares(told: &Told) {
+    let diagnosis = told.diagnosis();
+    let ledger = || Ledger::of(&told.run, diagnosis);
+    let process = &told.report["process"];
+    assert_eq!(field(process, "wall_ns"), Some(diagnosis.wall.get()), "{}", told.name);
 
-        let budgets: Vec<Budget> =
-            ["wall<=1000s", "efficiency>=0"].map(|text| parse_budget(text).unwrap()).into();
-        let verdicts = judge(&budgets, &[ledger()], &[], Missing::Refused).expect("verdicts");
-        let values: Vec<f64> =
-            verdicts.iter().flat_map(|verdict| &verdict.judged).map(|one| one.value).collect();
-        assert_eq!(values, [diagnosis.wall.get() as f64, diagnosis.efficiency], "{}", told.name);
+    let budgets: Vec<Budget> =
+        ["wall<=1000s", "efficiency>=0"].map(|text| parse_budget(text).unwrap()).into();
+    let verdicts = judge(&budgets, &[ledger()], &[], Missing::Refused).expect("verdicts");
+    let values: Vec<f64> = verdicts.iter().flat_map(|verdict| &verdict.judged).map(|one| one.value).collect();
+    assert_eq!(values, [diagnosis.wall.get() as f64, diagnosis.efficiency], "{}", told.name);
 
-        let comparison = compare(&[ledger()], &[ledger()], Against::Change).expect("two sides");
-        let json = holdup_report::diff_json(&comparison);
-        for side in ["before", "after"] {
-            assert_eq!(json[side]["walls_ns"][0], process["wall_ns"], "{}: {side}", told.name);
-        }
-
-        let runs = std::slice::from_ref(&told.run);
-        let scaling = scale(&[ScalePoint { threads: diagnosis.workers.max(1), runs, plain: &[] }]);
-        let walls: Vec<Nanos> = scaling.points.iter().map(|point| point.wall.median).collect();
-        assert_eq!(walls, [diagnosis.wall], "{}", told.name);
+    let comparison = compare(&[ledger()], &[ledger()], Against::Change).expect("two sides");
+    let json = holdup_report::diff_json(&comparison);
+    for side in ["before", "after"] {
+        assert_eq!(json[side]["walls_ns"][0], process["wall_ns"], "{}: {side}", told.name);
     }
+
+    let runs = std::slice::from_ref(&told.run);
+    let scaling = scale(&[ScalePoint { threads: diagnosis.workers.max(1), runs, plain: &[] }]);
+    let walls: Vec<Nanos> = scaling.points.iter().map(|point| point.wall.median).collect();
+    assert_eq!(walls, [diagnosis.wall], "{}", told.name);
 }
 
 /// A barrier of a mutex and a condition variable is a barrier for `report`, `why` and `sim`, with both its meetings in each round,
