@@ -20,6 +20,7 @@ mod deadlock;
 mod environment;
 mod executed;
 mod faults;
+mod handing_on;
 mod hang;
 mod held;
 mod herd;
@@ -264,7 +265,9 @@ struct Description {
 pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
     let mut candidates: Vec<Candidate<'_>> = Vec::new();
     lock::candidates(case, &mut candidates);
-    uncontended::candidates(case, &mut candidates);
+    if !uncontended::candidates(case, &mut candidates) {
+        handing_on::candidates(case, &mut candidates);
+    }
     meeting::candidates(case, &mut candidates);
     signal::candidates(case, &mut candidates);
     tasks::candidates(case, &mut candidates);

@@ -34,11 +34,16 @@ const PARTS: [f64; 3] = [0.6, 0.9, 1.4];
 
 /// True if code of this site is in one of the functions.
 pub(super) fn takes_or_releases(site: &Site) -> bool {
+    is_in(site, FUNCTIONS)
+}
+
+/// True if code of this site is in a function that the program calls, whose name begins so, or in what such a one calls.
+pub(super) fn is_in(site: &Site, functions: &[&str]) -> bool {
     let own = site.frames.iter().position(|frame| frame.is_program()).unwrap_or(site.frames.len());
     site.frames[..own].iter().filter_map(|frame| frame.function.as_deref()).any(|name| {
         let name = name.trim_start_matches('_');
         let name = name.strip_prefix("GI_").unwrap_or(name).trim_start_matches('_');
-        FUNCTIONS.iter().any(|function| name.starts_with(function))
+        functions.iter().any(|function| name.starts_with(function))
     })
 }
 
@@ -85,7 +90,7 @@ impl Case<'_> {
     }
 
     /// The functions in which a lock is waited for, and held.
-    fn functions_of(&self, lock: ObjectId) -> BTreeSet<&str> {
+    pub(super) fn functions_of(&self, lock: ObjectId) -> BTreeSet<&str> {
         let cost = || self.object_cost(lock).into_iter();
         let waited = cost().flat_map(|cost| &cost.waiters).filter_map(|waiter| waiter.site);
         let held = cost().flat_map(|cost| &cost.holders).filter_map(|holder| holder.site);
@@ -93,7 +98,7 @@ impl Case<'_> {
         places.filter_map(|site| self.function_of(self.timeline.places.at(Some(site))?)).collect()
     }
 
-    fn function_of(&self, place: SiteId) -> Option<&str> {
+    pub(super) fn function_of(&self, place: SiteId) -> Option<&str> {
         self.process.site(place).place()?.function.as_deref()
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use holdup_model::figures::{grouped, percent, times};
-use holdup_model::{Nanos, ObjectId, SiteId, ThreadId};
+use holdup_model::{Nanos, ObjectId, Site, SiteId, ThreadId};
 
 use super::lock_code::takes_or_releases;
 use super::{Candidate, Case, Description, main_ones, most_first};
@@ -33,21 +33,26 @@ const LARGEST_PART: f64 = 1.25;
 const HINT: &str = "Take a lock once for more work, leave it out where no other thread can come, or let each thread put together its part \
     and add that up at the end.";
 
-/// The time in these functions.
+/// The active time in some functions.
 #[derive(Default)]
-struct Taking {
-    samples: u64,
-    threads: BTreeMap<ThreadId, Nanos>,
-    places: BTreeMap<SiteId, Nanos>,
+pub(super) struct Taking {
+    pub(super) samples: u64,
+    /// Of these so many in the kernel.
+    pub(super) in_kernel: u64,
+    pub(super) threads: BTreeMap<ThreadId, Nanos>,
+    /// By the places in the program that called them.
+    pub(super) places: BTreeMap<SiteId, Nanos>,
 }
 
 impl Taking {
-    fn of(case: &Case<'_>) -> Self {
-        let takes: Vec<bool> = case.process.sites.iter().map(takes_or_releases).collect();
+    /// In those that this says of a site that it is in one.
+    pub(super) fn of(case: &Case<'_>, is_one: impl Fn(&Site) -> bool) -> Self {
+        let takes: Vec<bool> = case.process.sites.iter().map(is_one).collect();
         let is_taking = |site: Option<SiteId>| site.is_some_and(|site| takes[site.index()]);
         let mut taking = Self::default();
         for (thread, look) in case.samples.all().filter(|(_, look)| is_taking(look.site)) {
             taking.samples += 1;
+            taking.in_kernel += u64::from(look.in_kernel.is_some());
             *taking.threads.entry(thread).or_default() += look.active;
             if let Some(place) = look.place {
                 *taking.places.entry(place).or_default() += look.active;
@@ -56,26 +61,33 @@ impl Taking {
         taking
     }
 
-    fn time(&self) -> Nanos {
+    pub(super) fn time(&self) -> Nanos {
         self.threads.values().copied().sum()
+    }
+
+    /// That of working threads.
+    pub(super) fn lost(&self, case: &Case<'_>) -> Nanos {
+        let working = self.threads.iter().filter(|(thread, _)| case.working.threads.contains(thread));
+        working.map(|(_, time)| *time).sum()
     }
 }
 
-pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
-    let taking = Taking::of(case);
-    let working = taking.threads.iter().filter(|(thread, _)| case.working.threads.contains(thread));
-    let lost: Nanos = working.map(|(_, time)| *time).sum();
+/// True if there is one.
+pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) -> bool {
+    let taking = Taking::of(case, takes_or_releases);
+    let lost = taking.lost(case);
     let active: Nanos = case.times.iter().map(|times| times.active).sum();
     let waiting: Nanos = case.losses.locks.values().map(|charge| charge.total()).sum();
     let is_little = taking.samples < FEWEST_SAMPLES || lost.share_of(active) < LEAST_SHARE;
     if is_little || waiting.share_of(lost) > MOST_WAITING {
-        return;
+        return false;
     }
     let gain = case.gain_of_work(lost, [LEAST_PART, LIKELY_PART, LARGEST_PART]);
     let mut candidate = Candidate::new(FindingKind::Lock, lost, move |case| describe(case, &taking));
     candidate.gain = Some(gain);
     candidate.is_work = true;
     candidates.push(candidate);
+    true
 }
 
 fn describe(case: &Case<'_>, taking: &Taking) -> Description {
@@ -117,7 +129,7 @@ fn describe(case: &Case<'_>, taking: &Taking) -> Description {
 }
 
 /// How often locks were taken, which mostly, and how long they were waited for.
-fn taken(case: &Case<'_>) -> Option<String> {
+pub(super) fn taken(case: &Case<'_>) -> Option<String> {
     let is_lock = |object: ObjectId| case.role(object).is_lock();
     let locks = || case.objects.iter().filter(|cost| is_lock(cost.object));
     let known = locks().filter_map(|cost| cost.acquisitions).fold(0, u64::saturating_add);

@@ -7,6 +7,7 @@ mod faults;
 mod for_each_other;
 mod forked;
 mod gains;
+mod handing_on;
 mod hot;
 mod lock_code;
 mod openmp;
