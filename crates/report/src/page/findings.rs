@@ -48,8 +48,8 @@ const COMPUTED: [(&[FindingKind], &str); 9] = [
     ),
     (
         &[FindingKind::Spin],
-        " What is gained where threads spin is what lacked a core meanwhile or, where nothing did, what they lose while one \
-         thread alone is at work: nothing to all that they lose, as far as that can be shared out.",
+        " What is gained where threads spin is what lacked a core meanwhile (on cores that are busy all the time, what samples do not find at \
+         work) or, where nothing did, what they lose while one thread alone is at work: nothing to all that they lose, as far as that can be shared out.",
     ),
     (
         &[FindingKind::Sharing],
@@ -65,7 +65,8 @@ const COMPUTED: [(&[FindingKind], &str); 9] = [
         &[FindingKind::Lock],
         " What taking locks less often gives comes from samples in the functions that take and release them: three quarters of that are \
          likely, half of it to one and a quarter times as much possible, where hardly anybody waits; 0.9 (0.6 to 1.4) of it, and the time \
-         for which threads sleep, where they wait on a core and a replay gives less.",
+         for which threads sleep, where they wait on a core and a replay gives less; 0.8 (0.4 to 1.2) of that in functions that signal and wait, \
+         too, and the waits for locks, where pieces of work are small.",
     ),
     (
         &[FindingKind::Pipeline, FindingKind::Condition],
