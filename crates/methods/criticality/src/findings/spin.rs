@@ -367,8 +367,8 @@ impl Chunks {
 struct Meanwhile {
     evidence: Vec<String>,
     only: Option<Only>,
-    /// For this share of the spinning nobody was at work.
-    nobody: f64,
+    /// For this share of the spinning no thread was at work, nor waited for anything outside of the program, and some had no core.
+    stuck: f64,
 }
 
 /// What is done alone while others spin.
@@ -392,14 +392,19 @@ fn meanwhile(case: &Case<'_>, spinning: &Spinning) -> Meanwhile {
     let mut able: BTreeSet<ThreadId> = BTreeSet::new();
     let mut spinners = 0u64;
     let mut at = Time::default();
-    let (mut all, mut nobody) = (Nanos::ZERO, Nanos::ZERO);
+    let (mut all, mut nobody, mut stuck) = (Nanos::ZERO, Nanos::ZERO, Nanos::ZERO);
+    let mut away: BTreeSet<ThreadId> = BTreeSet::new();
     let mut alone: BTreeMap<ThreadId, (Nanos, Spans)> = BTreeMap::new();
     for change in Changes::new(case.timeline) {
         let spun = Nanos::new(spinners * change.time.since(at).get());
         let since = std::mem::replace(&mut at, change.time);
         all += spun;
         match (able.first(), able.len()) {
-            (None, _) => nobody += spun,
+            (None, _) => {
+                nobody += spun;
+                let lack_cores = spinners > u64::from(case.working.cores);
+                stuck += if lack_cores && away.is_empty() { spun } else { Nanos::ZERO };
+            }
             (Some(&only), 1) if spun > Nanos::ZERO => {
                 let (time, spans) = alone.entry(only).or_default();
                 *time += spun;
@@ -410,11 +415,15 @@ fn meanwhile(case: &Case<'_>, spinning: &Spinning) -> Meanwhile {
         let counts = spinning.threads.contains_key(&change.thread);
         if let Some(before) = change.before {
             able.remove(&change.thread);
+            away.remove(&change.thread);
             spinners -= u64::from(counts && is_in_loop(before));
         }
         if let Some(after) = change.after {
             if is_able(after.state) {
                 able.insert(change.thread);
+            }
+            if matches!(after.state, State::Io | State::Asleep) {
+                away.insert(change.thread);
             }
             spinners += u64::from(counts && is_in_loop(after));
         }
@@ -424,7 +433,7 @@ fn meanwhile(case: &Case<'_>, spinning: &Spinning) -> Meanwhile {
         let is_nobody = nobody.share_of(all) >= MOSTLY;
         let sentence = || format!("For {} of that, no thread is at work.", percent(nobody.share_of(all)));
         let evidence = is_nobody.then(sentence).into_iter().collect();
-        return Meanwhile { evidence, only: None, nobody: nobody.share_of(all) };
+        return Meanwhile { evidence, only: None, stuck: stuck.share_of(all) };
     }
     let times: BTreeMap<ThreadId, Nanos> = alone.iter().map(|(thread, (time, _))| (*thread, *time)).collect();
     let most = most_first(&times).first().copied().filter(|(_, time)| time.share_of(all) >= MOSTLY);
@@ -445,5 +454,5 @@ fn meanwhile(case: &Case<'_>, spinning: &Spinning) -> Meanwhile {
     let is_search = spinning.routine.is_some_and(|routine| routine.seeks_work);
     let only = executed.filter(|_| thread.is_some() || is_search);
     let only = only.map(|executed| Only { thread, executed, share });
-    Meanwhile { evidence, only, nobody: nobody.share_of(all) }
+    Meanwhile { evidence, only, stuck: stuck.share_of(all) }
 }

@@ -1,11 +1,11 @@
 //! Threads that spin for each other on fewer cores.
 
 use holdup_criticality::{Depth, Diagnosis, FindingKind, diagnose, predict_gains};
-use holdup_model::{Left, OnCore, Process, Run};
+use holdup_model::{Block, Call, Left, OnCore, Process, Run};
 
 use crate::waiting::{at, first, four, ms, run_at, stack};
 
-/// Three of four threads are on two cores in turn, for 10 ms each, of which `work` ms are work: the others stand in loops.
+/// Three of four threads are on two cores in turn, for 4 ms each, of which `work` ms are work: the others stand in loops.
 fn in_turn(work: u64) -> Process {
     let (mut process, workers) = four();
     let loops = ["put@app", "move@app", "take@app"].map(|loops| {
@@ -15,15 +15,15 @@ fn in_turn(work: u64) -> Process {
     });
     let encode = stack(&mut process, &["encode@app"]);
     process.covered = vec![(at(0), at(100))];
-    for slice in 0..10 {
-        let begin = slice * 10;
+    for slice in 0..25 {
+        let begin = slice * 4;
         for of_two in 0..2 {
             let which = ((slice + u64::from(of_two)) % 3) as usize;
             let (thread, spin) = (workers[which], loops[which]);
             run_at(&mut process, thread, encode, begin, begin + work);
-            run_at(&mut process, thread, spin, begin + work, begin + 10);
+            run_at(&mut process, thread, spin, begin + work, begin + 4);
             let on =
-                OnCore { thread, begin: at(begin), end: at(begin + 10), core: of_two, left: Left::Preempted };
+                OnCore { thread, begin: at(begin), end: at(begin + 4), core: of_two, left: Left::Preempted };
             process.on_core.push(on);
         }
     }
@@ -59,9 +59,31 @@ fn loops_in_which_nobody_gets_on_for_want_of_a_core_are_one() {
     assert!(finding.hint.contains("sched_yield"));
 }
 
+/// What they wait for is outside of the program, as long as one waits for that.
+#[test]
+fn who_spins_while_another_reads_a_file_lacks_no_core() {
+    let mut process = in_turn(0);
+    let reader = process.add_thread("reader", at(0), None);
+    let place = stack(&mut process, &["read_all@app"]);
+    process.blocks.push(Block {
+        thread: reader,
+        begin: at(0),
+        end: at(100),
+        call: Call::Read,
+        timed_out: false,
+        site: Some(place),
+        cpu_begin: None,
+        cpu_end: None,
+    });
+    let run = Run { processes: vec![process], cores: 2, ..Run::default() };
+    let findings = diagnose(&run, 0).findings;
+    assert!(findings.iter().any(|finding| finding.kind == FindingKind::Spin));
+    assert!(findings.iter().all(|finding| !finding.what.contains("spin for each other")), "{findings:#?}");
+}
+
 #[test]
 fn loops_are_one_each_where_there_are_cores_enough_or_somebody_gets_on() {
-    for (cores, work) in [(8, 0), (2, 4)] {
+    for (cores, work) in [(8, 0), (2, 2)] {
         let whats: Vec<String> = on(cores, work).findings.into_iter().map(|finding| finding.what).collect();
         for name in ["put", "move", "take"] {
             assert!(whats.contains(&format!("spinning in {name} (main.c:33)")), "{whats:?}");

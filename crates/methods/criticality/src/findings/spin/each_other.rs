@@ -16,8 +16,8 @@ const MOST_NAMED: usize = 2;
 const HINT: &str = "Let them sleep, or give their cores away between two looks (sched_yield), where the wait is longer than a few \
     microseconds; or start no more threads than there are cores.";
 
-/// Makes one of all loops of the program in which threads spin if hardly ever one is at work meanwhile, and there are more threads
-/// than cores. Somebody can go on, or nobody ever would: a thread that has no core.
+/// Makes one of all loops of the program in which threads spin if there are more of them than cores, and hardly ever one is at work meanwhile,
+/// or waits for something outside of the program. Somebody can go on, or nobody ever would: a thread that has no core.
 pub(super) fn join(case: &Case<'_>, loops: &mut BTreeMap<Loop, Spinning>) {
     if !case.is_crowded() {
         return;
@@ -32,7 +32,7 @@ pub(super) fn join(case: &Case<'_>, loops: &mut BTreeMap<Loop, Spinning>) {
             *joined.threads.entry(thread).or_default() += time;
         }
     }
-    if joined.threads.len() > 1 && meanwhile(case, &joined).nobody >= NEARLY_ALWAYS {
+    if joined.threads.len() > 1 && meanwhile(case, &joined).stuck >= NEARLY_ALWAYS {
         loops.retain(|key, spinning| !is_one(key, spinning));
         loops.insert(Loop::EachOther, joined);
     }
@@ -54,10 +54,10 @@ pub(super) fn described(case: &Case<'_>, spinning: &Spinning, one: Description) 
     let on = if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") };
     let what =
         format!("{} threads that spin for each other on {on}, mostly in {}", one.threads.len(), named[0]);
-    let nobody = percent(meanwhile(case, spinning).nobody);
+    let stuck = percent(meanwhile(case, spinning).stuck);
     let mut evidence = one.evidence;
     evidence.truncate(1);
-    evidence.push(format!("For {nobody} of that, no thread is at work: whoever could go on has no core."));
+    evidence.push(format!("For {stuck} of that, no thread is at work: whoever could go on has no core."));
     if named.len() > 1 {
         evidence.push(format!("They also spin in {}.", named[1..].join(" and ")));
     }
