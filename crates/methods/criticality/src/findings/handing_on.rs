@@ -7,7 +7,7 @@ use holdup_model::{Nanos, ObjectId, ObjectKind, Site};
 
 use super::lock_code::{is_in, takes_or_releases};
 use super::uncontended::{Taking, taken};
-use super::{Candidate, Case, Description, main_ones, most_first};
+use super::{Candidate, Case, Description};
 use crate::{FindingKind, Gain};
 
 /// Beside those that take and release locks.
@@ -101,8 +101,6 @@ fn is_one_locks(case: &Case<'_>, taking: &Taking) -> bool {
 
 fn describe(case: &Case<'_>, taking: &Taking) -> Description {
     let time = taking.time();
-    let first = most_first(&taking.places).first().map(|(place, _)| *place);
-    let at = first.map(|place| format!(", mostly in {}", case.site(place))).unwrap_or_default();
     let active: Nanos = case.times.iter().map(|times| times.active).sum();
     let in_kernel = match taking.in_kernel {
         0 => String::new(),
@@ -114,16 +112,12 @@ fn describe(case: &Case<'_>, taking: &Taking) -> Description {
         percent(time.share_of(active))
     )];
     evidence.extend(taken(case));
-    Description {
-        object: None,
-        threads: main_ones(&taking.threads),
-        place: first,
-        what: format!("work handed on in small pieces: locking and waking threads takes time{at}"),
+    let what = "work handed on in small pieces: locking and waking threads takes time";
+    taking.description(
+        case,
+        what,
         evidence,
-        hint: HINT.to_owned(),
-        on_path: None,
-        method: "samples of threads at work in functions that lock, signal and wake",
-        stretches: Vec::new(),
-        notes: Vec::new(),
-    }
+        HINT,
+        "samples of threads at work in functions that lock, signal and wake",
+    )
 }

@@ -65,6 +65,31 @@ impl Taking {
         self.threads.values().copied().sum()
     }
 
+    /// The words for it, with the place that has most of it behind `what`.
+    pub(super) fn description(
+        &self,
+        case: &Case<'_>,
+        what: &str,
+        evidence: Vec<String>,
+        hint: &str,
+        method: &'static str,
+    ) -> Description {
+        let place = most_first(&self.places).first().map(|(place, _)| *place);
+        let at = place.map(|place| format!(", mostly in {}", case.site(place))).unwrap_or_default();
+        Description {
+            object: None,
+            threads: main_ones(&self.threads),
+            place,
+            what: format!("{what}{at}"),
+            evidence,
+            hint: hint.to_owned(),
+            on_path: None,
+            method,
+            stretches: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
     /// That of working threads.
     pub(super) fn lost(&self, case: &Case<'_>) -> Nanos {
         let working = self.threads.iter().filter(|(thread, _)| case.working.threads.contains(thread));
@@ -93,7 +118,6 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
 fn describe(case: &Case<'_>, taking: &Taking) -> Description {
     let time = taking.time();
     let places = most_first(&taking.places);
-    let first = places.first().map(|(place, _)| *place);
     let named = places.iter().filter(|(_, own)| own.share_of(time) >= LEAST_OF_PLACE);
     let functions: Vec<String> = named.map(|(place, _)| case.names.function(*place)).collect();
     let mut distinct: Vec<&str> = Vec::new();
@@ -102,7 +126,6 @@ fn describe(case: &Case<'_>, taking: &Taking) -> Description {
             distinct.push(name);
         }
     }
-    let at = first.map(|place| format!(", mostly in {}", case.site(place))).unwrap_or_default();
     let from = match distinct.as_slice() {
         [] => String::new(),
         names => format!(", mostly called from {}", names.join(" and ")),
@@ -114,18 +137,14 @@ fn describe(case: &Case<'_>, taking: &Taking) -> Description {
         percent(time.share_of(active))
     )];
     evidence.extend(taken(case));
-    Description {
-        object: None,
-        threads: main_ones(&taking.threads),
-        place: first,
-        what: format!("taking and releasing locks that hardly anybody waits for{at}"),
+    let what = "taking and releasing locks that hardly anybody waits for";
+    taking.description(
+        case,
+        what,
         evidence,
-        hint: HINT.to_owned(),
-        on_path: None,
-        method: "samples of threads at work in functions that take and release locks",
-        stretches: Vec::new(),
-        notes: Vec::new(),
-    }
+        HINT,
+        "samples of threads at work in functions that take and release locks",
+    )
 }
 
 /// How often locks were taken, which mostly, and how long they were waited for.
