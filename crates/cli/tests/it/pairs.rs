@@ -24,7 +24,7 @@ use serde_json::Value;
 use crate::stage;
 
 /// A kept recording, and what `holdup report` says of its busiest process.
-struct Told {
+struct Kept {
     name: String,
     run: Run,
     diagnoses: Vec<Diagnosis>,
@@ -37,16 +37,16 @@ const PARTS: usize = 3;
 fn compared(part: usize) {
     let stage = stage::Stage::new();
     let mut rows_of_pages = 0;
-    for told in all(part) {
-        report_and_tables(&told, &stage);
-        findings_and_what_ifs(&told);
-        report_and_what_compares(&told);
-        rows_of_pages += shown::report_and_page(&told);
-        if told.run.processes.len() == 1 {
-            report_and_folded_stacks(&told);
-            shown::report_and_speedscope(&told);
-            shown::report_and_firefox(&told);
-            shown::report_and_perfetto(&told);
+    for kept in all(part) {
+        report_and_tables(&kept, &stage);
+        findings_and_what_ifs(&kept);
+        report_and_what_compares(&kept);
+        rows_of_pages += shown::report_and_page(&kept);
+        if kept.run.processes.len() == 1 {
+            report_and_folded_stacks(&kept);
+            shown::report_and_speedscope(&kept);
+            shown::report_and_firefox(&kept);
+            shown::report_and_perfetto(&kept);
         }
     }
     assert!(rows_of_pages > 100, "{rows_of_pages}");
@@ -68,7 +68,7 @@ fn the_third_and_each_third_behind_it() {
 }
 
 /// A part of the kept recordings in which there is a process.
-fn all(part: usize) -> impl Iterator<Item = Told> {
+fn all(part: usize) -> impl Iterator<Item = Kept> {
     let mut paths: Vec<PathBuf> = fs::read_dir(stage::golden::recordings())
         .expect("kept recordings")
         .flatten()
@@ -85,11 +85,11 @@ fn all(part: usize) -> impl Iterator<Item = Told> {
         let diagnoses = vec![diagnosis];
         let report = holdup_report::json(&run, &diagnoses);
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        Some(Told { name, run, diagnoses, report })
+        Some(Kept { name, run, diagnoses, report })
     })
 }
 
-impl Told {
+impl Kept {
     fn diagnosis(&self) -> &Diagnosis {
         &self.diagnoses[0]
     }
@@ -129,65 +129,65 @@ const STATES: [(&str, &str); 6] = [
     ("descheduled", "descheduled_ns"),
 ];
 
-fn report_and_tables(told: &Told, stage: &stage::Stage) {
-    let tables = told.tables(stage.directory());
+fn report_and_tables(kept: &Kept, stage: &stage::Stage) {
+    let tables = kept.tables(stage.directory());
     let mut times: BTreeMap<(String, String), u64> = BTreeMap::new();
     for row in tables("segments") {
         let length = whole(&row["length_ns"]).expect("a length");
         *times.entry((row["thread"].clone(), row["state"].clone())).or_default() += length;
     }
-    for thread in told.report["criticality"]["threads"].as_array().expect("threads") {
+    for thread in kept.report["criticality"]["threads"].as_array().expect("threads") {
         for (state, member) in STATES {
             let key = (thread["thread"].to_string(), state.to_owned());
             let in_table = times.get(&key).copied().unwrap_or(0);
-            assert_eq!(field(thread, member), Some(in_table), "{}: {key:?}", told.name);
+            assert_eq!(field(thread, member), Some(in_table), "{}: {key:?}", kept.name);
         }
     }
-    let (findings, rows) = (told.report["findings"].as_array().expect("findings"), tables("findings"));
-    assert_eq!(findings.len(), rows.len(), "{}", told.name);
+    let (findings, rows) = (kept.report["findings"].as_array().expect("findings"), tables("findings"));
+    assert_eq!(findings.len(), rows.len(), "{}", kept.name);
     for (finding, row) in findings.iter().zip(rows) {
-        assert_eq!(field(finding, "cost_ns"), whole(&row["cost_ns"]), "{}", told.name);
+        assert_eq!(field(finding, "cost_ns"), whole(&row["cost_ns"]), "{}", kept.name);
         let gain = &finding["gain"];
         for (member, column) in [("ns", "gain_ns"), ("low_ns", "gain_low_ns"), ("high_ns", "gain_high_ns")] {
-            assert_eq!(field(gain, member), whole(&row[column]), "{}: {column}", told.name);
+            assert_eq!(field(gain, member), whole(&row[column]), "{}: {column}", kept.name);
         }
     }
     let costs: BTreeMap<Option<u64>, Option<u64>> =
         tables("objects").iter().map(|row| (whole(&row["object"]), whole(&row["cost_ns"]))).collect();
-    for object in told.report["objects"].as_array().expect("objects") {
+    for object in kept.report["objects"].as_array().expect("objects") {
         let in_table = costs[&field(object, "object")].unwrap_or(0);
-        assert_eq!(field(object, "cost_ns"), Some(in_table), "{}: {object}", told.name);
+        assert_eq!(field(object, "cost_ns"), Some(in_table), "{}: {object}", kept.name);
     }
 }
 
 /// Criticality and active time of folded stacks are those of the report; each line is a whole number of nanoseconds, and
 /// loses less than one.
-fn report_and_folded_stacks(told: &Told) {
+fn report_and_folded_stacks(kept: &Kept) {
     let sum = |weight| -> (u64, u64) {
         let mut text = Vec::new();
-        holdup_export::folded(&told.run, weight, &mut text).expect("stacks");
+        holdup_export::folded(&kept.run, weight, &mut text).expect("stacks");
         let text = String::from_utf8(text).expect("UTF-8");
         let amounts = text.lines().filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok());
         amounts.fold((0, 0), |(sum, lines), amount| (sum + amount, lines + 1))
     };
     let (critical, lines) = sum(Weight::Critical);
-    let whole: f64 = told.diagnosis().criticality.threads.iter().sum();
-    assert!((whole - critical as f64).abs() <= lines as f64 + 1.0, "{}: {critical} {whole}", told.name);
+    let whole: f64 = kept.diagnosis().criticality.threads.iter().sum();
+    assert!((whole - critical as f64).abs() <= lines as f64 + 1.0, "{}: {critical} {whole}", kept.name);
 }
 
 /// What a finding says that fixing it saves is what `holdup whatif` says of the expression that it offers.
-fn findings_and_what_ifs(told: &Told) {
-    let process = &told.run.processes[told.diagnosis().process];
+fn findings_and_what_ifs(kept: &Kept) {
+    let process = &kept.run.processes[kept.diagnosis().process];
     let timeline = Timeline::build(process);
-    let cores = told.run.effective_cores_of(process);
+    let cores = kept.run.effective_cores_of(process);
     let Ok(replayer) = Replayer::of(process, &timeline, cores) else { return };
-    let what_if = told.diagnosis().what_if.as_ref();
-    assert_eq!(what_if.map(|what_if| what_if.replayed), Some(replayer.replayed()), "{}", told.name);
+    let what_if = kept.diagnosis().what_if.as_ref();
+    assert_eq!(what_if.map(|what_if| what_if.replayed), Some(replayer.replayed()), "{}", kept.name);
     let spins_by_no_replay = |finding: &Finding| {
         let gain = finding.gain.as_ref();
         finding.kind == FindingKind::Spin && gain.is_some_and(|gain| gain.expression.is_empty())
     };
-    for finding in &told.diagnosis().findings {
+    for finding in &kept.diagnosis().findings {
         let Some(gain) = &finding.gain else { continue };
         if gain.expression.is_empty() {
             // Larger tasks, longer queues, smaller teams, waits in which nobody spins, cache lines of one's own, and memory that is kept,
@@ -201,44 +201,44 @@ fn findings_and_what_ifs(told: &Told) {
                 FindingKind::Pipeline | FindingKind::Condition => gain.time == finding.cost,
                 FindingKind::Oversubscription => {
                     process.openmp.regions.iter().any(|region| region.size > cores)
-                        || told.diagnosis().findings.iter().any(spins_by_no_replay)
+                        || kept.diagnosis().findings.iter().any(spins_by_no_replay)
                 }
                 _ => false,
             };
-            assert!(are_told, "{}: {}", told.name, finding.what);
+            assert!(are_told, "{}: {}", kept.name, finding.what);
             continue;
         }
         let points = parse(&gain.expression, process)
-            .unwrap_or_else(|error| panic!("{}: {}: {error}", told.name, gain.expression));
+            .unwrap_or_else(|error| panic!("{}: {}: {error}", kept.name, gain.expression));
         let prediction = replayer.predict(&points[0].changes).expect("a replay that ends");
         let again = prediction.gain(process.wall()).map(|gain| Nanos::new(gain.max(0) as u64));
-        assert_eq!([gain.time, gain.low, gain.high], again, "{}: {}", told.name, gain.expression);
+        assert_eq!([gain.time, gain.low, gain.high], again, "{}: {}", kept.name, gain.expression);
     }
 }
 
 /// Budgets, comparisons and scaling have the wall times, costs and parts of the report.
-fn report_and_what_compares(told: &Told) {
-    let diagnosis = told.diagnosis();
-    let ledger = || Ledger::of(&told.run, diagnosis);
-    let process = &told.report["process"];
-    assert_eq!(field(process, "wall_ns"), Some(diagnosis.wall.get()), "{}", told.name);
+fn report_and_what_compares(kept: &Kept) {
+    let diagnosis = kept.diagnosis();
+    let ledger = || Ledger::of(&kept.run, diagnosis);
+    let process = &kept.report["process"];
+    assert_eq!(field(process, "wall_ns"), Some(diagnosis.wall.get()), "{}", kept.name);
 
     let budgets: Vec<Budget> =
         ["wall<=1000s", "efficiency>=0"].map(|text| parse_budget(text).unwrap()).into();
     let verdicts = judge(&budgets, &[ledger()], &[], Missing::Refused).expect("verdicts");
     let values: Vec<f64> = verdicts.iter().flat_map(|verdict| &verdict.judged).map(|one| one.value).collect();
-    assert_eq!(values, [diagnosis.wall.get() as f64, diagnosis.efficiency], "{}", told.name);
+    assert_eq!(values, [diagnosis.wall.get() as f64, diagnosis.efficiency], "{}", kept.name);
 
     let comparison = compare(&[ledger()], &[ledger()], Against::Change).expect("two sides");
     let json = holdup_report::diff_json(&comparison);
     for side in ["before", "after"] {
-        assert_eq!(json[side]["walls_ns"][0], process["wall_ns"], "{}: {side}", told.name);
+        assert_eq!(json[side]["walls_ns"][0], process["wall_ns"], "{}: {side}", kept.name);
     }
 
-    let runs = std::slice::from_ref(&told.run);
+    let runs = std::slice::from_ref(&kept.run);
     let scaling = scale(&[ScalePoint { threads: diagnosis.workers.max(1), runs, plain: &[] }]);
     let walls: Vec<Nanos> = scaling.points.iter().map(|point| point.wall.median).collect();
-    assert_eq!(walls, [diagnosis.wall], "{}", told.name);
+    assert_eq!(walls, [diagnosis.wall], "{}", kept.name);
 }
 
 /// A barrier of a mutex and a condition variable is a barrier for `report`, `why` and `sim`, with both its meetings in each round,

@@ -5,35 +5,35 @@ use std::collections::BTreeMap;
 use holdup_report::PageOptions;
 use serde_json::Value;
 
-use super::{STATES, Told, field};
+use super::{Kept, STATES, field};
 
 fn list(value: &Value) -> &Vec<Value> {
     value.as_array().expect("a list")
 }
 
-fn threads(told: &Told) -> &Vec<Value> {
-    list(&told.report["criticality"]["threads"])
+fn threads(kept: &Kept) -> &Vec<Value> {
+    list(&kept.report["criticality"]["threads"])
 }
 
 /// Time by state, for one thread.
 type Times = BTreeMap<String, u64>;
 
-fn hold(told: &Told, thread: &Value, shown: &Times) {
+fn hold(kept: &Kept, thread: &Value, shown: &Times) {
     for (state, member) in STATES {
         let shown = shown.get(state).copied().unwrap_or(0);
-        assert_eq!(field(thread, member), Some(shown), "{}: {state} of {thread}", told.name);
+        assert_eq!(field(thread, member), Some(shown), "{}: {state} of {thread}", kept.name);
     }
 }
 
 /// The profiles of speedscope have the times of each thread's states.
-pub(super) fn report_and_speedscope(told: &Told) {
+pub(super) fn report_and_speedscope(kept: &Kept) {
     let mut text = Vec::new();
-    holdup_export::speedscope(&told.run, &mut text).expect("profiles");
+    holdup_export::speedscope(&kept.run, &mut text).expect("profiles");
     let file: Value = serde_json::from_slice(&text).expect("JSON");
     let (frames, profiles) = (list(&file["shared"]["frames"]), list(&file["profiles"]));
     // Behind those of all threads there is one for each, in their order.
-    let of_threads = &profiles[profiles.len() - told.run.processes[0].threads.len()..];
-    for thread in threads(told) {
+    let of_threads = &profiles[profiles.len() - kept.run.processes[0].threads.len()..];
+    for thread in threads(kept) {
         let profile = &of_threads[field(thread, "thread").expect("a thread") as usize];
         let mut times = Times::new();
         for (stack, weight) in list(&profile["samples"]).iter().zip(list(&profile["weights"])) {
@@ -47,17 +47,17 @@ pub(super) fn report_and_speedscope(told: &Told) {
             let state = word.filter(|word| states.any(|state| state == *word)).unwrap_or("active");
             *times.entry(state.to_owned()).or_default() += weight.as_u64().expect("nanoseconds");
         }
-        hold(told, thread, &times);
+        hold(kept, thread, &times);
     }
 }
 
 /// The samples of the Firefox Profiler have the times of each thread's states as weights.
-pub(super) fn report_and_firefox(told: &Told) {
+pub(super) fn report_and_firefox(kept: &Kept) {
     let mut text = Vec::new();
-    holdup_export::firefox(&told.run, &mut text).expect("a profile");
+    holdup_export::firefox(&kept.run, &mut text).expect("a profile");
     let file: Value = serde_json::from_slice(&text).expect("JSON");
     let categories = list(&file["meta"]["categories"]);
-    for thread in threads(told) {
+    for thread in threads(kept) {
         let profile = &file["threads"][field(thread, "thread").expect("a thread") as usize];
         let index = |table: &str, column: &str, row: &Value| {
             profile[table][column][row.as_u64().expect("a row") as usize].clone()
@@ -71,7 +71,7 @@ pub(super) fn report_and_firefox(told: &Told) {
             let length = (weight.as_f64().expect("a number") * 1e6).round() as u64;
             *times.entry(state.as_str().expect("a word").to_owned()).or_default() += length;
         }
-        hold(told, thread, &times);
+        hold(kept, thread, &times);
     }
 }
 
@@ -132,9 +132,9 @@ fn inner<'a>(message: &[(u64, Part<'a>)], wanted: u64) -> Option<&'a [u8]> {
 }
 
 /// The slices of Perfetto's tracks that belong to threads have the times of their states.
-pub(super) fn report_and_perfetto(told: &Told) {
+pub(super) fn report_and_perfetto(kept: &Kept) {
     let mut trace = Vec::new();
-    holdup_export::perfetto(&told.run, &mut trace).expect("a trace");
+    holdup_export::perfetto(&kept.run, &mut trace).expect("a trace");
     // Threads by the number of their track, words by their number, and which slice is open on which track.
     let (mut tracks, mut words, mut open) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let mut times: BTreeMap<u64, Times> = BTreeMap::new();
@@ -160,7 +160,7 @@ pub(super) fn report_and_perfetto(told: &Told) {
         match number(&event, 9) {
             Some(1) => {
                 let word = words[&number(&event, 3)].clone();
-                assert!(open.insert(thread, (word, time)).is_none(), "{}: states abut", told.name);
+                assert!(open.insert(thread, (word, time)).is_none(), "{}: states abut", kept.name);
             }
             Some(2) => {
                 let (word, begin) = open.remove(&thread).expect("a slice that has begun");
@@ -169,9 +169,9 @@ pub(super) fn report_and_perfetto(told: &Told) {
             _ => {}
         }
     }
-    for thread in threads(told) {
+    for thread in threads(kept) {
         let shown = times.remove(&field(thread, "thread").expect("a thread")).unwrap_or_default();
-        hold(told, thread, &shown);
+        hold(kept, thread, &shown);
     }
 }
 
@@ -186,15 +186,15 @@ fn keys(page: &str, row: &str) -> Vec<Vec<u64>> {
 }
 
 /// The page's tables of threads and objects are sorted by the report's nanoseconds.
-pub(super) fn report_and_page(told: &Told) -> usize {
+pub(super) fn report_and_page(kept: &Kept) -> usize {
     let mut compared = 0;
-    let page = holdup_report::page(&told.run, &told.diagnoses, &PageOptions::default());
-    for thread in threads(told) {
+    let page = holdup_report::page(&kept.run, &kept.diagnoses, &PageOptions::default());
+    for thread in threads(kept) {
         let row = format!("<tr id=\"thread-{}\">", thread["thread"]);
         let Some(shown) = keys(&page, &row).pop() else { continue };
         let sum =
             |members: &[&str]| -> u64 { members.iter().filter_map(|member| field(thread, member)).sum() };
-        let by_runnable = told.report["criticality"]["is_by_runnable"] == true;
+        let by_runnable = kept.report["criticality"]["is_by_runnable"] == true;
         let criticality = if by_runnable { "runnable_criticality_ns" } else { "criticality_ns" };
         let expected = [
             sum(&[criticality]),
@@ -208,7 +208,7 @@ pub(super) fn report_and_page(told: &Told) -> usize {
         assert!(
             (0..=first.expect("a column for each")).any(|first| shown[first..].starts_with(&expected)),
             "{}: {thread}: {shown:?}",
-            told.name
+            kept.name
         );
         compared += 1;
     }
